@@ -278,6 +278,10 @@ pub trait GraphTool: Send + Sync {
     /// Returns how the companion finds a database file now; `None` where there is none.
     async fn database(&self, path: &Path) -> Result<Option<DatabaseIdentity>, GraphToolError>;
 
+    /// Renames the database file and its logs to a free name beside it and returns that name. Only done after a human
+    /// agreed to replace a database that cannot be opened; after a crash the file has either name, never none.
+    async fn set_aside(&self, database: &Path) -> Result<PathBuf, GraphToolError>;
+
     /// Returns the command that does `verb` to `target`.
     fn command(&self, verb: Verb, target: &GraphTarget) -> CommandSpec;
 

@@ -112,8 +112,8 @@ impl Difference {
 pub struct Comparison {
     /// What differs.
     pub difference: Difference,
-    /// Files whose stamps differ and whose content does not.
-    pub touched: usize,
+    /// Parsed files whose stamps differ and whose content does not, sorted by path.
+    pub touched: Vec<PathBuf>,
     /// How many files the working tree has, and how many of them are parsed.
     pub files: usize,
     /// How many of `files` are parsed.
