@@ -15,6 +15,7 @@ use lexopt::prelude::*;
 use crate::provision::Component;
 use crate::workspace::Workspace;
 
+mod arch;
 mod command;
 mod environment;
 mod provision;
@@ -26,6 +27,7 @@ usage: cargo xtask COMMAND
   provision [cgc|claude-code|nextest|deny|all]
                         install pinned test tools into $CGC_STEWARD_CACHE, else
                         $XDG_CACHE_HOME/cgc-steward-dev, else ~/.cache/cgc-steward-dev
+  arch                  check the architecture rules: rings, closures, manifests, sources
   env                   print the variables that the tests read, as shell exports
 ";
 
@@ -55,6 +57,10 @@ fn run() -> anyhow::Result<ExitCode> {
             let names = positionals(&mut arguments)?;
             let components = Component::parse_all(&names)?;
             provision::provision(&workspace, &components)?;
+        }
+        "arch" => {
+            no_more(&mut arguments)?;
+            arch::run(&workspace)?;
         }
         "env" => {
             no_more(&mut arguments)?;
