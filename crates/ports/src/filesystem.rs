@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use thiserror::Error;
 
-use crate::manifest::{Comparison, Manifest, ManifestDigest};
+use crate::manifest::{Comparison, Exclusions, Manifest, ManifestDigest};
 
 /// The canonical directory whose graph is looked after: absolute, symbolic links resolved.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,13 +101,21 @@ pub trait FileSystem: Send + Sync {
     /// Reads a regular file of at most `limit` bytes as UTF-8, without waiting on pipes or devices.
     async fn read_text(&self, path: &Path, limit: u64) -> Result<FileText, FileSystemError>;
 
-    /// Takes the manifest of `root` with every parsed file hashed. Files that vanish meanwhile are left out.
-    async fn scan(&self, root: &Path) -> Result<Manifest, FileSystemError>;
+    /// Takes the manifest of `root` with every parsed file's hash. A hash is taken over from `previous` where the stamp
+    /// proves that the content is the same. Files that vanish meanwhile are left out.
+    async fn scan<'a>(
+        &self,
+        root: &Path,
+        exclusions: &Exclusions,
+        previous: Option<&'a Manifest>,
+    ) -> Result<Manifest, FileSystemError>;
 
-    /// Compares the working tree with `baseline`. A file is hashed only where its stamp differs or is racily clean.
+    /// Compares the working tree with `baseline`. A file is hashed only where its stamp differs or is racily clean, or
+    /// where it may be another one's new name.
     async fn compare(
         &self,
         root: &Path,
+        exclusions: &Exclusions,
         baseline: &Manifest,
     ) -> Result<Comparison, FileSystemError>;
 

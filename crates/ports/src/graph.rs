@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use thiserror::Error;
 
+use crate::manifest::Exclusions;
 use crate::process::Environment;
 use crate::runner::{CommandSpec, Ended, OutputLine};
 use crate::time::Timestamp;
@@ -76,6 +77,8 @@ pub struct GraphLocation {
     pub context: Option<String>,
     /// How cgc chose.
     pub mode: ContextMode,
+    /// What this context and cgc's settings keep out of the graph; a scan of the working tree needs it.
+    pub exclusions: Exclusions,
 }
 
 /// A database file at one moment.

@@ -30,7 +30,7 @@ pub use graph::{
 pub use inject::{ContextInjector, InjectError};
 pub use lock::{Holder, LockProbe, LockProbeError, LockState};
 pub use manifest::{
-    Comparison, ContentHash, Difference, FileKind, FileStamp, Manifest, ManifestDigest,
+    Comparison, ContentHash, Difference, Exclusions, FileKind, FileStamp, Manifest, ManifestDigest,
     ManifestEntry, Rename,
 };
 pub use notice::{Notice, NoticeKind, Notifier, NotifyError, Severity};

@@ -69,6 +69,18 @@ pub struct Manifest {
     pub taken_at: Timestamp,
 }
 
+/// What keeps files out of a graph besides the ignore files of the workspace itself. `adapters/cgc` finds it out from
+/// cgc's settings; an indexed file that is not in the manifest, or the other way round, would be drift for ever.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exclusions {
+    /// The ignore file of the context in use (`global/.cgcignore` in cgc's own directory, that of a named context, or
+    /// that of a repository's own context); it need not exist. `None` where no context applies.
+    pub ignore_file: Option<PathBuf>,
+    /// The names of directories that are never entered, in any case of letters (cgc's setting `IGNORE_DIRS`); `None`
+    /// where nothing overrides cgc's default.
+    pub directories: Option<Vec<String>>,
+}
+
 /// A digest over paths, kinds and contents of a manifest: two equal digests mean two equal trees.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ManifestDigest(pub String);
