@@ -16,6 +16,9 @@ mod manifests;
 mod rings;
 mod sources;
 
+/// The closure rule whose members a harness starts for each event.
+const HOOKS: &str = "hooks";
+
 /// One broken rule: where, and what is wrong there.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding(String);
@@ -58,7 +61,48 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// A program that the workspace installs.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) package: String,
+    pub(crate) binary: String,
+    /// A harness starts it for each event, as the closure rule `hooks` says.
+    pub(crate) is_for_hooks: bool,
+}
+
+/// The programs of all adapters; those of `tests/` are for tests only.
+pub(crate) fn programs(workspace: &Workspace) -> anyhow::Result<Vec<Program>> {
+    let (rules, packages) = read(workspace)?;
+    let hooks = rules
+        .closures
+        .get(HOOKS)
+        .with_context(|| format!("there is no closure rule `{HOOKS}`"))?;
+    let mut programs = Vec::new();
+    for package in packages
+        .iter()
+        .filter(|package| package.folder.starts_with("adapters/"))
+    {
+        let is_for_hooks = hooks.has_member(package);
+        programs.extend(package.binaries.iter().map(|binary| Program {
+            package: package.name.clone(),
+            binary: binary.clone(),
+            is_for_hooks,
+        }));
+    }
+    Ok(programs)
+}
+
 fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
+    let (rules, packages) = read(workspace)?;
+    let mut findings = rings::check(&rules.rings, &packages);
+    findings.extend(closures::check(workspace, &rules.closures, &packages)?);
+    findings.extend(manifests::check(workspace, &packages)?);
+    findings.extend(sources::check(workspace, &packages)?);
+    findings.sort();
+    Ok(findings)
+}
+
+fn read(workspace: &Workspace) -> anyhow::Result<(Rules, Vec<Package>)> {
     let metadata = MetadataCommand::new()
         .current_dir(workspace.root())
         .no_deps()
@@ -66,14 +110,9 @@ fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
         .exec()
         .context("cannot read the workspace's metadata")?;
     let packages = packages(&metadata)?;
-    let rules: Rules = serde_json::from_value(metadata.workspace_metadata)
+    let rules = serde_json::from_value(metadata.workspace_metadata)
         .context("cannot read [workspace.metadata]")?;
-    let mut findings = rings::check(&rules.rings, &packages);
-    findings.extend(closures::check(workspace, &rules.closures, &packages)?);
-    findings.extend(manifests::check(workspace, &packages)?);
-    findings.extend(sources::check(workspace, &packages)?);
-    findings.sort();
-    Ok(findings)
+    Ok((rules, packages))
 }
 
 /// `[workspace.metadata]` of the root manifest.

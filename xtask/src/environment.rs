@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::provision::{Component, cgc, claude_code, grammars};
+use crate::test_run::binary_directory;
 use crate::workspace::Workspace;
 
 /// Name and value of every variable that the tests read.
@@ -35,7 +36,7 @@ pub(crate) fn exports(workspace: &Workspace) -> anyhow::Result<String> {
         component.require(workspace)?;
     }
     let mut text = String::new();
-    for (name, value) in variables(workspace, &workspace.target().join("debug")) {
+    for (name, value) in variables(workspace, &binary_directory(workspace)) {
         let quoted = value.to_string_lossy().replace('\'', r"'\''");
         writeln!(text, "export {name}='{quoted}'")?;
     }

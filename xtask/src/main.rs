@@ -12,13 +12,20 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use lexopt::prelude::*;
 
+use crate::conformance::ResultsFrom;
 use crate::provision::Component;
+use crate::test_run::Profile;
 use crate::workspace::Workspace;
 
 mod arch;
 mod command;
+mod conformance;
 mod environment;
+mod install;
+mod leftovers;
 mod provision;
+mod test_run;
+mod test_suite;
 mod workspace;
 
 const HELP: &str = "\
@@ -28,6 +35,12 @@ usage: cargo xtask COMMAND
                         install pinned test tools into $CGC_STEWARD_CACHE, else
                         $XDG_CACHE_HOME/cgc-steward-dev, else ~/.cache/cgc-steward-dev
   arch                  check the architecture rules: rings, closures, manifests, sources
+  conformance [--no-run] [--json]
+                        compare docs/spec with the compiled tests and, unless --no-run, their results
+  test [--long]         all checks and tests; --long tries many more cases
+  ci                    the same as continuous integration runs it
+  install [--prefix DIR]
+                        build the programs for use and put them into DIR/bin, by default ~/.local/bin
   env                   print the variables that the tests read, as shell exports
 ";
 
@@ -62,9 +75,44 @@ fn run() -> anyhow::Result<ExitCode> {
             no_more(&mut arguments)?;
             arch::run(&workspace)?;
         }
+        "conformance" => {
+            let mut results_from = ResultsFrom::OwnRun;
+            let mut as_json = false;
+            while let Some(argument) = arguments.next()? {
+                match argument {
+                    Long("no-run") => results_from = ResultsFrom::Nowhere,
+                    Long("json") => as_json = true,
+                    Short(_) | Long(_) | Value(_) => return Err(argument.unexpected().into()),
+                }
+            }
+            conformance::run(&workspace, results_from, as_json)?;
+        }
         "env" => {
             no_more(&mut arguments)?;
             print!("{}", environment::exports(&workspace)?);
+        }
+        "install" => {
+            let mut prefix = None;
+            while let Some(argument) = arguments.next()? {
+                match argument {
+                    Long("prefix") => prefix = Some(arguments.value()?.into()),
+                    Short(_) | Long(_) | Value(_) => return Err(argument.unexpected().into()),
+                }
+            }
+            install::run(&workspace, prefix)?;
+        }
+        "test" | "ci" => {
+            let mut is_long = false;
+            while let Some(argument) = arguments.next()? {
+                match argument {
+                    Long("long") => is_long = true,
+                    Short(_) | Long(_) | Value(_) => return Err(argument.unexpected().into()),
+                }
+            }
+            let is_ci =
+                command == "ci" || std::env::var_os("CI").is_some_and(|value| value == "true");
+            let profile = if is_ci { Profile::Ci } else { Profile::Default };
+            test_suite::run(&workspace, test_suite::Options { profile, is_long })?;
         }
         unknown => bail!("unknown command `{unknown}`; see `cargo xtask --help`"),
     }

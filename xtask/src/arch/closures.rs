@@ -19,6 +19,12 @@ pub(super) struct Closure {
     without: BTreeSet<String>,
 }
 
+impl Closure {
+    pub(super) fn has_member(&self, package: &Package) -> bool {
+        rings::matches_any(&self.members, &package.folder)
+    }
+}
+
 pub(super) fn check(
     workspace: &Workspace,
     closures: &BTreeMap<String, Closure>,
@@ -28,7 +34,7 @@ pub(super) fn check(
     for (name, closure) in closures {
         for package in packages
             .iter()
-            .filter(|package| rings::matches_any(&closure.members, &package.folder))
+            .filter(|package| closure.has_member(package))
         {
             let tree = capture(
                 cargo()
