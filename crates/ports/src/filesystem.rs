@@ -119,6 +119,10 @@ pub trait FileSystem: Send + Sync {
         baseline: &Manifest,
     ) -> Result<Comparison, FileSystemError>;
 
+    /// Returns the commit that HEAD of the checkout at `root` names; `None` where there is none or its format is not
+    /// readable as files.
+    async fn head(&self, root: &Path) -> Result<Option<String>, FileSystemError>;
+
     /// Returns the digest of `manifest`.
     fn digest(&self, manifest: &Manifest) -> ManifestDigest;
 }

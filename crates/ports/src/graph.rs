@@ -292,11 +292,5 @@ pub trait GraphTool: Send + Sync {
     fn milestone(&self, verb: Verb, line: &OutputLine) -> Option<Milestone>;
 
     /// Returns what the end of `verb` means. `reached_ready` tells whether `Milestone::Ready` was seen.
-    fn verdict(
-        &self,
-        verb: Verb,
-        target: &GraphTarget,
-        ended: &Ended,
-        reached_ready: bool,
-    ) -> Verdict;
+    fn verdict(&self, verb: Verb, target: &GraphTarget, ended: &Ended, reached_ready: bool) -> Verdict;
 }

@@ -20,24 +20,21 @@ mod store;
 mod time;
 
 pub use consent::{Answer, Consent, ConsentError, Question};
-pub use filesystem::{
-    FileSystem, FileSystemError, FileText, Workspace, WorkspaceKind, WorkspaceRoot,
-};
+pub use filesystem::{FileSystem, FileSystemError, FileText, Workspace, WorkspaceKind, WorkspaceRoot};
 pub use graph::{
-    Backend, ContextMode, DatabaseIdentity, GraphCounts, GraphFacts, GraphLocation, GraphQuery,
-    GraphTarget, GraphTool, GraphToolError, Installation, Inventory, Milestone, Verb, Verdict,
+    Backend, ContextMode, DatabaseIdentity, GraphCounts, GraphFacts, GraphLocation, GraphQuery, GraphTarget, GraphTool,
+    GraphToolError, Installation, Inventory, Milestone, Verb, Verdict,
 };
 pub use inject::{ContextInjector, InjectError};
 pub use lock::{Holder, LockProbe, LockProbeError, LockState};
 pub use manifest::{
-    Comparison, ContentHash, Difference, Exclusions, FileKind, FileStamp, Manifest, ManifestDigest,
-    ManifestEntry, Rename,
+    Comparison, ContentHash, Difference, Exclusions, FileKind, FileStamp, Manifest, ManifestDigest, ManifestEntry,
+    Rename,
 };
 pub use notice::{Notice, NoticeKind, Notifier, NotifyError, Severity};
 pub use process::{Environment, ProcessIdentity, ProcessWatch, ProcessWatchError, SessionId};
 pub use runner::{
-    Captured, CommandSpec, Ended, Exit, GroupId, OutputLine, OutputStream, ProcessEvent, Runner,
-    RunnerError, Stop,
+    Captured, CommandSpec, Ended, Exit, GroupId, OutputLine, OutputStream, ProcessEvent, Runner, RunnerError, Stop,
 };
 pub use store::{Intent, JobKind, Receipt, Record, Scope, Store, StoreError, SyncEngine};
 pub use time::{Clock, Tick, Timestamp};

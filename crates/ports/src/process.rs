@@ -68,9 +68,7 @@ impl Environment {
 
     /// Iterates over the variables in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.0
-            .iter()
-            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.0.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 }
 

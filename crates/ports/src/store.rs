@@ -132,24 +132,13 @@ pub enum StoreError {
 #[async_trait]
 pub trait Store: Send + Sync {
     /// Returns what is remembered of `workspace` with a database at `database`. A damaged file counts as absent.
-    async fn load<'a>(
-        &self,
-        workspace: &WorkspaceRoot,
-        database: Option<&'a Path>,
-    ) -> Result<Record, StoreError>;
+    async fn load<'a>(&self, workspace: &WorkspaceRoot, database: Option<&'a Path>) -> Result<Record, StoreError>;
 
     /// Returns the manifest that belongs to the workspace's receipt.
-    async fn load_manifest(
-        &self,
-        workspace: &WorkspaceRoot,
-    ) -> Result<Option<Manifest>, StoreError>;
+    async fn load_manifest(&self, workspace: &WorkspaceRoot) -> Result<Option<Manifest>, StoreError>;
 
     /// Records that a job is about to start. On an error the job must not start.
-    async fn record_intent(
-        &self,
-        workspace: &WorkspaceRoot,
-        intent: &Intent,
-    ) -> Result<(), StoreError>;
+    async fn record_intent(&self, workspace: &WorkspaceRoot, intent: &Intent) -> Result<(), StoreError>;
 
     /// Removes the intent: the job's outcome is known and left the graph as it was or whole.
     async fn clear_intent(&self, workspace: &WorkspaceRoot) -> Result<(), StoreError>;

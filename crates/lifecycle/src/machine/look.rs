@@ -1,0 +1,231 @@
+//! Looking: reading records, asking the graph once where they do not suffice, comparing the tree.
+//!
+//! It must never start work that changes a graph.
+
+use steward_ports::{Comparison, GraphCounts, NoticeKind, Tick, Verdict};
+
+use super::{Asking, Lifecycle, Phase};
+use crate::assess::{Assessment, Inspection, assess};
+use crate::event::{Effect, Problem, Task, describe};
+use crate::run::RunEnd;
+use crate::state::{Evidence, State};
+
+impl Lifecycle {
+    pub(super) fn look(&mut self, now: Tick) -> Vec<Effect> {
+        match self.phase {
+            Phase::Idle => self.inspect(now),
+            Phase::Inspecting { .. }
+            | Phase::Comparing { .. }
+            | Phase::Asking(_)
+            | Phase::Recording { .. }
+            | Phase::Working(_) => {
+                self.look_again = true;
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn inspect(&mut self, now: Tick) -> Vec<Effect> {
+        let Some(terms) = &self.terms else {
+            return Vec::new();
+        };
+        self.look_again = false;
+        self.edits_unseen = false;
+        self.phase = Phase::Inspecting { since: now };
+        vec![Effect::Task(Task::Inspect(terms.query.clone()))]
+    }
+
+    pub(super) fn inspected(&mut self, inspection: Inspection, now: Tick) -> Vec<Effect> {
+        let Phase::Inspecting { since } = self.phase else {
+            return Vec::new();
+        };
+        let (assessment, evidence) = assess(&inspection);
+        self.holder = inspection.holder().cloned();
+        self.facts = inspection.facts.ok();
+        self.receipt = inspection.record.receipt;
+        self.difference = None;
+        if let Some(problem) = inspection.problems.last() {
+            self.last_problem = Some((problem.clone(), now));
+        }
+        match assessment {
+            Assessment::Known { state, reason, caution } => {
+                self.caution = caution;
+                self.settle(state, &reason, evidence, now)
+            }
+            Assessment::Compare => {
+                self.caution = None;
+                self.phase = Phase::Comparing { evidence, since };
+                vec![Effect::Task(self.compare_task())]
+            }
+            Assessment::Ask { reason, receipt } => {
+                self.caution = None;
+                let mut evidence = evidence;
+                evidence.push(Evidence::new("question", reason));
+                self.phase = Phase::Asking(Box::new(Asking {
+                    evidence,
+                    receipt,
+                    run: None,
+                    since,
+                }));
+                self.database().map(Effect::Acquire).into_iter().collect()
+            }
+        }
+    }
+
+    pub(super) fn not_inspected(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
+        let Phase::Inspecting { .. } = self.phase else {
+            return Vec::new();
+        };
+        let reason = problem.0.clone();
+        self.last_problem = Some((problem, now));
+        self.settle(State::Unknown, &reason, Vec::new(), now)
+    }
+
+    pub(super) fn compared(&mut self, comparison: Option<Comparison>, now: Tick) -> Vec<Effect> {
+        let Phase::Comparing { evidence, .. } = &self.phase else {
+            return Vec::new();
+        };
+        let mut evidence = evidence.clone();
+        let Some(comparison) = comparison else {
+            evidence.push(Evidence::new("manifest", "it is gone"));
+            return self.settle(
+                State::Drift,
+                "what the graph was made of is no longer recorded",
+                evidence,
+                now,
+            );
+        };
+        let (state, reason) = if comparison.difference.is_empty() {
+            (
+                State::Clean,
+                "every file is as it was when the graph was proved".to_owned(),
+            )
+        } else {
+            (State::Drift, describe(&comparison.difference))
+        };
+        evidence.push(Evidence::new("working tree", reason.clone()));
+        self.difference = Some(comparison.difference);
+        self.settle(state, &reason, evidence, now)
+    }
+
+    pub(super) fn not_compared(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
+        let Phase::Comparing { evidence, .. } = &self.phase else {
+            return Vec::new();
+        };
+        let evidence = evidence.clone();
+        let reason = problem.0.clone();
+        self.last_problem = Some((problem, now));
+        self.settle(State::Unknown, &reason, evidence, now)
+    }
+
+    pub(super) fn database_recorded(&mut self, now: Tick) -> Vec<Effect> {
+        let Phase::Recording { evidence, since } = &self.phase else {
+            return Vec::new();
+        };
+        let (evidence, since) = (evidence.clone(), *since);
+        if self.shutting_down {
+            return self.settle(State::Unknown, "the companion is ending", evidence, now);
+        }
+        self.phase = Phase::Comparing { evidence, since };
+        vec![Effect::Task(self.compare_task())]
+    }
+
+    pub(super) fn answered(&mut self, end: RunEnd, now: Tick) -> Vec<Effect> {
+        let Phase::Asking(asking) = &self.phase else {
+            return Vec::new();
+        };
+        let Asking {
+            mut evidence,
+            receipt,
+            since,
+            ..
+        } = (**asking).clone();
+        let mut effects = self.release();
+        let (state, reason) = match end {
+            RunEnd::Verdict(Verdict::Holds(inventory)) => {
+                evidence.push(Evidence::new("graph", holds(&inventory.counts)));
+                if let Some(receipt) = receipt
+                    && receipt.counts == inventory.counts
+                    && receipt.indexed_at == inventory.indexed_at
+                {
+                    effects.extend(self.vouch(evidence, since));
+                    return effects;
+                }
+                if inventory.counts.files == 0 {
+                    (
+                        State::Incomplete,
+                        "the graph holds no file of this workspace".to_owned(),
+                    )
+                } else {
+                    (
+                        State::Drift,
+                        "the graph was made or changed by another program and is not proved".to_owned(),
+                    )
+                }
+            }
+            RunEnd::Verdict(Verdict::Unindexed) => {
+                (State::Unindexed, "the graph does not hold this workspace".to_owned())
+            }
+            RunEnd::Verdict(Verdict::Busy) => (State::Busy, "another process holds the database".to_owned()),
+            RunEnd::Verdict(Verdict::Corrupt { evidence }) => (State::Corrupt, evidence),
+            RunEnd::Verdict(Verdict::BackendChanged { evidence }) => {
+                self.caution = Some(NoticeKind::UnsupportedBackend);
+                (State::Unknown, evidence)
+            }
+            RunEnd::Verdict(Verdict::ServerDown { evidence: reason } | Verdict::Failed { reason }) => {
+                (State::Unknown, reason)
+            }
+            RunEnd::Verdict(
+                Verdict::Worked
+                | Verdict::Skipped
+                | Verdict::Reconciled
+                | Verdict::Partial { .. }
+                | Verdict::NoGrammars
+                | Verdict::Interrupted
+                | Verdict::Report(_),
+            ) => (State::Unknown, "cgc answered something unexpected".to_owned()),
+            RunEnd::TimedOut => (
+                State::Unknown,
+                "cgc did not answer in time and was stopped (timeout)".to_owned(),
+            ),
+            RunEnd::Stopped => (State::Unknown, "asking the graph was given up".to_owned()),
+            RunEnd::NotStarted(problem) | RunEnd::Lost(problem) => (State::Unknown, problem.0),
+        };
+        if state == State::Unknown {
+            self.last_problem = Some((Problem(reason.clone()), now));
+        }
+        effects.extend(self.settle(state, &reason, evidence, now));
+        effects
+    }
+
+    /// The graph is as the receipt says, so only the database's times had changed.
+    fn vouch(&mut self, evidence: Vec<Evidence>, since: Tick) -> Vec<Effect> {
+        let database = self.facts.as_ref().and_then(|facts| facts.location.database.clone());
+        match database {
+            Some(path) => {
+                self.phase = Phase::Recording { evidence, since };
+                vec![Effect::Task(Task::RecordDatabase(path))]
+            }
+            None => {
+                self.phase = Phase::Comparing { evidence, since };
+                vec![Effect::Task(self.compare_task())]
+            }
+        }
+    }
+
+    fn compare_task(&self) -> Task {
+        Task::Compare(
+            self.facts
+                .as_ref()
+                .map(|facts| facts.location.exclusions.clone())
+                .unwrap_or_default(),
+        )
+    }
+}
+
+fn holds(counts: &GraphCounts) -> String {
+    format!(
+        "it holds {} files, {} functions and {} classes",
+        counts.files, counts.functions, counts.classes
+    )
+}
