@@ -3,6 +3,7 @@
 //! No shell is involved, and standard input is always empty, so that nothing here can wait for a human.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
@@ -46,6 +47,11 @@ pub(crate) fn capture(command: &mut Command) -> anyhow::Result<String> {
         );
     }
     Ok(text(&output.stdout))
+}
+
+/// Prints text whole; a reader that went away is an error and no panic.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().write_all(text.as_bytes()).context("cannot print")
 }
 
 /// The command line as a human would type it; the environment is left out, since it may hold secrets.

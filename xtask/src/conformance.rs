@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 
-use crate::command::{capture, run as run_command};
+use crate::command::{capture, print, run as run_command};
+use crate::provision::{self, Component};
 use crate::test_run::{Profile, Scope, TestRun};
 use crate::workspace::Workspace;
 
@@ -42,6 +43,11 @@ pub(crate) fn run(
     as_json: bool,
 ) -> anyhow::Result<()> {
     let specification = read_specification(workspace)?;
+    match results_from {
+        ResultsFrom::Nowhere => provision::provision(workspace, &[Component::Nextest])?,
+        ResultsFrom::OwnRun => provision::provision(workspace, &Component::ALL)?,
+        ResultsFrom::EarlierRun(_) => {}
+    }
     let (scope, profile) = match results_from {
         ResultsFrom::Nowhere | ResultsFrom::OwnRun => {
             (Scope::Packages(&PACKAGES), Profile::Conformance)
@@ -59,11 +65,12 @@ pub(crate) fn run(
         ResultsFrom::EarlierRun(_) => Some(read_results(&test_run.report())?),
     };
     let (comparison, matrix) = comparison::compare(&specification, &tests, results.as_ref());
-    if as_json {
-        println!("{:#}", report::json(&specification, &comparison, &matrix));
+    let shown = if as_json {
+        format!("{:#}\n", report::json(&specification, &comparison, &matrix))
     } else {
-        print!("{}", report::table(&specification, &comparison, &matrix));
-    }
+        report::table(&specification, &comparison, &matrix)
+    };
+    print(&shown)?;
     if !comparison.conforms() {
         bail!("the tests do not conform to the specification");
     }

@@ -59,7 +59,7 @@ fn run() -> anyhow::Result<ExitCode> {
     let command = match arguments.next()? {
         Some(Value(name)) => name.string()?,
         Some(Long("help") | Short('h')) | None => {
-            print!("{HELP}");
+            command::print(HELP)?;
             return Ok(ExitCode::SUCCESS);
         }
         Some(other) => return Err(other.unexpected().into()),
@@ -89,7 +89,7 @@ fn run() -> anyhow::Result<ExitCode> {
         }
         "env" => {
             no_more(&mut arguments)?;
-            print!("{}", environment::exports(&workspace)?);
+            command::print(&environment::exports(&workspace)?)?;
         }
         "install" => {
             let mut prefix = None;
