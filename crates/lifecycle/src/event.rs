@@ -94,6 +94,11 @@ pub enum Event {
         /// The session.
         session: SessionId,
     },
+    /// Somebody wants to read the status: records and tree are looked at, cgc is not started and nobody is told.
+    Consulted {
+        /// On which terms, where no session has set any.
+        terms: Terms,
+    },
     /// A human asked for a job and agreed to its effect.
     JobRequested {
         /// What.

@@ -41,6 +41,15 @@ struct Asking {
     since: Tick,
 }
 
+/// How far a look goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// For the status: nothing is started, told or decided.
+    Passive,
+    /// For a session or a request: the graph is asked where records do not suffice, and the outcome is acted on.
+    Decisive,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     Idle,
@@ -130,6 +139,7 @@ impl Lifecycle {
             Event::Left { session } => self.left(&session, now),
             Event::EditObserved => self.edit_observed(now),
             Event::LookRequested { session } => self.look_requested(session, now),
+            Event::Consulted { terms } => self.consulted(terms, now),
             Event::JobRequested { job, client, terms } => self.job_requested(job, client, terms, now),
             Event::ClientLeft { client } => self.client_left(client),
             Event::ShutdownRequested => self.shut_down(now),
@@ -264,6 +274,18 @@ impl Lifecycle {
         self.look(now)
     }
 
+    fn consulted(&mut self, terms: Terms, now: Tick) -> Vec<Effect> {
+        self.terms.get_or_insert(terms);
+        match self.phase {
+            Phase::Idle => self.inspect(Depth::Passive, now),
+            Phase::Inspecting { .. }
+            | Phase::Comparing { .. }
+            | Phase::Asking(_)
+            | Phase::Recording { .. }
+            | Phase::Working(_) => Vec::new(),
+        }
+    }
+
     fn client_left(&mut self, client: ClientId) -> Vec<Effect> {
         if let Phase::Working(job) = &mut self.phase {
             job.clients.remove(&client);
@@ -380,14 +402,26 @@ impl Lifecycle {
 
     /// Settles on `state` and decides what follows from it.
     fn settle(&mut self, state: State, reason: &str, evidence: Vec<Evidence>, now: Tick) -> Vec<Effect> {
+        self.learn(state, reason, evidence, now);
+        self.decide(now)
+    }
+
+    fn learn(&mut self, state: State, reason: &str, evidence: Vec<Evidence>, now: Tick) {
         if self.knowledge.state != state || self.knowledge.reason != reason {
             self.knowledge.since = now;
         }
-        self.knowledge.state = state;
-        reason.clone_into(&mut self.knowledge.reason);
-        self.knowledge.evidence = evidence;
+        self.knowledge = Knowledge { state, reason: reason.to_owned(), evidence, since: self.knowledge.since };
         self.phase = Phase::Idle;
-        self.decide(now)
+    }
+
+    /// Notes `state` for the status and leaves decisions to a look that goes deeper, which follows where one is due.
+    fn note(&mut self, state: State, reason: &str, evidence: Vec<Evidence>, now: Tick) -> Vec<Effect> {
+        self.learn(state, reason, evidence, now);
+        if self.shutting_down {
+            return self.refuse_wish("the companion is ending", None);
+        }
+        let due = self.look_again || !self.undecided.is_empty() || self.wish.is_some();
+        if due { self.inspect(Depth::Decisive, now) } else { Vec::new() }
     }
 
     fn target(&self) -> Option<GraphTarget> {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use steward_ports::{Difference, Holder, JobKind, Notice, NoticeKind, Receipt, SessionId, Tick, WorkspaceKind};
 
-use super::{Lifecycle, Phase, refuse};
+use super::{Depth, Lifecycle, Phase, refuse};
 use crate::assess::describe_holder;
 use crate::event::{ClientId, Effect, JobAnswer, Problem, Task, describe};
 use crate::job::{Job, JobEnd, Order, Origin};
@@ -25,7 +25,7 @@ impl Lifecycle {
         }
         effects.extend(self.gate(now));
         if matches!(self.phase, Phase::Idle) && self.look_again {
-            effects.extend(self.inspect(now));
+            effects.extend(self.inspect(Depth::Decisive, now));
         }
         effects
     }
@@ -350,7 +350,7 @@ impl Lifecycle {
                 self.knowledge.state = State::Drift;
                 "edits were observed while the graph was brought up to date".clone_into(&mut self.knowledge.reason);
             }
-            return self.inspect(now);
+            return self.inspect(Depth::Decisive, now);
         }
         let bystanders = self.undecided.is_empty() && self.wish.is_none() && !self.look_again;
         if bystanders { Vec::new() } else { self.decide(now) }

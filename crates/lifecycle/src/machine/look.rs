@@ -4,7 +4,7 @@
 
 use steward_ports::{Comparison, GraphCounts, NoticeKind, Tick, Verdict};
 
-use super::{Asking, Lifecycle, Phase};
+use super::{Asking, Depth, Lifecycle, Phase};
 use crate::assess::{Assessment, Inspection, assess};
 use crate::event::{Effect, Problem, Task, describe};
 use crate::run::RunEnd;
@@ -13,7 +13,7 @@ use crate::state::{Evidence, State};
 impl Lifecycle {
     pub(super) fn look(&mut self, now: Tick) -> Vec<Effect> {
         match self.phase {
-            Phase::Idle => self.inspect(now),
+            Phase::Idle => self.inspect(Depth::Decisive, now),
             Phase::Inspecting { .. }
             | Phase::Comparing { .. }
             | Phase::Asking(_)
@@ -25,18 +25,20 @@ impl Lifecycle {
         }
     }
 
-    pub(super) fn inspect(&mut self, now: Tick) -> Vec<Effect> {
+    pub(super) fn inspect(&mut self, depth: Depth, now: Tick) -> Vec<Effect> {
         let Some(terms) = &self.terms else {
             return Vec::new();
         };
-        self.look_again = false;
+        if depth == Depth::Decisive {
+            self.look_again = false;
+        }
         self.edits_unseen = false;
-        self.phase = Phase::Inspecting { since: now };
+        self.phase = Phase::Inspecting { since: now, depth };
         vec![Effect::Task(Task::Inspect(terms.query.clone()))]
     }
 
     pub(super) fn inspected(&mut self, inspection: Inspection, now: Tick) -> Vec<Effect> {
-        let Phase::Inspecting { since } = self.phase else {
+        let Phase::Inspecting { since, depth } = self.phase else {
             return Vec::new();
         };
         let (assessment, evidence) = assess(&inspection);
@@ -50,13 +52,14 @@ impl Lifecycle {
         match assessment {
             Assessment::Known { state, reason, caution } => {
                 self.caution = caution;
-                self.settle(state, &reason, evidence, now)
+                self.conclude(depth, state, &reason, evidence, now)
             }
             Assessment::Compare => {
                 self.caution = None;
-                self.phase = Phase::Comparing { evidence, since };
+                self.phase = Phase::Comparing { evidence, since, depth };
                 vec![Effect::Task(self.compare_task())]
             }
+            Assessment::Ask { reason, .. } if depth == Depth::Passive => self.leave_unasked(&reason, evidence, now),
             Assessment::Ask { reason, receipt } => {
                 self.caution = None;
                 let mut evidence = evidence;
@@ -70,6 +73,34 @@ impl Lifecycle {
                 self.database().map(Effect::Acquire).into_iter().collect()
             }
         }
+    }
+
+    fn conclude(
+        &mut self,
+        depth: Depth,
+        state: State,
+        reason: &str,
+        evidence: Vec<Evidence>,
+        now: Tick,
+    ) -> Vec<Effect> {
+        match depth {
+            Depth::Passive => self.note(state, reason, evidence, now),
+            Depth::Decisive => self.settle(state, reason, evidence, now),
+        }
+    }
+
+    /// The status may not start cgc: what an earlier look found stands, except a claim that the graph is clean.
+    fn leave_unasked(&mut self, reason: &str, evidence: Vec<Evidence>, now: Tick) -> Vec<Effect> {
+        let state = match self.knowledge.state {
+            State::Clean | State::Drift => State::Drift,
+            State::Unknown
+            | State::Unavailable
+            | State::Unindexed
+            | State::Incomplete
+            | State::Busy
+            | State::Corrupt => State::Unknown,
+        };
+        self.note(state, reason, evidence, now)
     }
 
     pub(super) fn not_inspected(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
@@ -105,7 +136,7 @@ impl Lifecycle {
         };
         evidence.push(Evidence::new("working tree", reason.clone()));
         self.difference = Some(comparison.difference);
-        self.settle(state, &reason, evidence, now)
+        self.conclude(depth, state, &reason, evidence, now)
     }
 
     pub(super) fn not_compared(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
@@ -126,7 +157,7 @@ impl Lifecycle {
         if self.shutting_down {
             return self.settle(State::Unknown, "the companion is ending", evidence, now);
         }
-        self.phase = Phase::Comparing { evidence, since };
+        self.phase = Phase::Comparing { evidence, since, depth: Depth::Decisive };
         vec![Effect::Task(self.compare_task())]
     }
 
@@ -207,7 +238,7 @@ impl Lifecycle {
                 vec![Effect::Task(Task::RecordDatabase(path))]
             }
             None => {
-                self.phase = Phase::Comparing { evidence, since };
+                self.phase = Phase::Comparing { evidence, since, depth: Depth::Decisive };
                 vec![Effect::Task(self.compare_task())]
             }
         }

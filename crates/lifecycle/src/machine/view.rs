@@ -92,7 +92,7 @@ impl Lifecycle {
         };
         match &self.phase {
             Phase::Idle => None,
-            Phase::Inspecting { since } => Some(probing("reading records", *since, None)),
+            Phase::Inspecting { since, .. } => Some(probing("reading records", *since, None)),
             Phase::Comparing { since, .. } => Some(probing("comparing the working tree", *since, None)),
             Phase::Recording { since, .. } => Some(probing("recording the database", *since, None)),
             Phase::Asking(asking) => Some(probing("asking the graph", asking.since, asking.run.as_ref())),
