@@ -410,7 +410,12 @@ impl Lifecycle {
         if self.knowledge.state != state || self.knowledge.reason != reason {
             self.knowledge.since = now;
         }
-        self.knowledge = Knowledge { state, reason: reason.to_owned(), evidence, since: self.knowledge.since };
+        self.knowledge = Knowledge {
+            state,
+            reason: reason.to_owned(),
+            evidence,
+            since: self.knowledge.since,
+        };
         self.phase = Phase::Idle;
     }
 
@@ -421,7 +426,11 @@ impl Lifecycle {
             return self.refuse_wish("the companion is ending", None);
         }
         let due = self.look_again || !self.undecided.is_empty() || self.wish.is_some();
-        if due { self.inspect(Depth::Decisive, now) } else { Vec::new() }
+        if due {
+            self.inspect(Depth::Decisive, now)
+        } else {
+            Vec::new()
+        }
     }
 
     fn target(&self) -> Option<GraphTarget> {

@@ -157,7 +157,11 @@ impl Lifecycle {
         if self.shutting_down {
             return self.settle(State::Unknown, "the companion is ending", evidence, now);
         }
-        self.phase = Phase::Comparing { evidence, since, depth: Depth::Decisive };
+        self.phase = Phase::Comparing {
+            evidence,
+            since,
+            depth: Depth::Decisive,
+        };
         vec![Effect::Task(self.compare_task())]
     }
 
@@ -238,7 +242,11 @@ impl Lifecycle {
                 vec![Effect::Task(Task::RecordDatabase(path))]
             }
             None => {
-                self.phase = Phase::Comparing { evidence, since, depth: Depth::Decisive };
+                self.phase = Phase::Comparing {
+                    evidence,
+                    since,
+                    depth: Depth::Decisive,
+                };
                 vec![Effect::Task(self.compare_task())]
             }
         }
