@@ -110,8 +110,7 @@ fn read(workspace: &Workspace) -> anyhow::Result<(Rules, Vec<Package>)> {
         .exec()
         .context("cannot read the workspace's metadata")?;
     let packages = packages(&metadata)?;
-    let rules = serde_json::from_value(metadata.workspace_metadata)
-        .context("cannot read [workspace.metadata]")?;
+    let rules = serde_json::from_value(metadata.workspace_metadata).context("cannot read [workspace.metadata]")?;
     Ok((rules, packages))
 }
 
@@ -131,10 +130,7 @@ fn packages(metadata: &Metadata) -> anyhow::Result<Vec<Package>> {
     };
     let mut packages = Vec::new();
     for package in metadata.workspace_packages() {
-        let folder = package
-            .manifest_path
-            .parent()
-            .context("a manifest has no folder")?;
+        let folder = package.manifest_path.parent().context("a manifest has no folder")?;
         let mut dependencies = Vec::new();
         for dependency in &package.dependencies {
             dependencies.push(Dependency {

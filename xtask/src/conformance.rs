@@ -20,10 +20,7 @@ mod specification;
 mod test_list;
 
 /// The packages whose tests are compared with the specification.
-pub(crate) const PACKAGES: [&str; 2] = [
-    test_list::CONFORMANCE_PACKAGE,
-    test_list::END_TO_END_PACKAGE,
-];
+pub(crate) const PACKAGES: [&str; 2] = [test_list::CONFORMANCE_PACKAGE, test_list::END_TO_END_PACKAGE];
 
 /// Where the results come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +34,7 @@ pub(crate) enum ResultsFrom {
 }
 
 /// Compares, prints, and fails unless everything conforms.
-pub(crate) fn run(
-    workspace: &Workspace,
-    results_from: ResultsFrom,
-    as_json: bool,
-) -> anyhow::Result<()> {
+pub(crate) fn run(workspace: &Workspace, results_from: ResultsFrom, as_json: bool) -> anyhow::Result<()> {
     let specification = read_specification(workspace)?;
     match results_from {
         ResultsFrom::Nowhere => provision::provision(workspace, &[Component::Nextest])?,
@@ -49,9 +42,7 @@ pub(crate) fn run(
         ResultsFrom::EarlierRun(_) => {}
     }
     let (scope, profile) = match results_from {
-        ResultsFrom::Nowhere | ResultsFrom::OwnRun => {
-            (Scope::Packages(&PACKAGES), Profile::Conformance)
-        }
+        ResultsFrom::Nowhere | ResultsFrom::OwnRun => (Scope::Packages(&PACKAGES), Profile::Conformance),
         ResultsFrom::EarlierRun(profile) => (Scope::Workspace, profile),
     };
     let test_run = TestRun::new(workspace, scope, profile)?;
@@ -79,18 +70,12 @@ pub(crate) fn run(
 
 fn read_specification(workspace: &Workspace) -> anyhow::Result<specification::Specification> {
     let directory = workspace.root().join("docs/spec");
-    let read = |path: &Path| {
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-    };
+    let read = |path: &Path| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
     let mut features = Vec::new();
-    let entries =
-        fs::read_dir(&directory).with_context(|| format!("cannot list {}", directory.display()))?;
+    let entries = fs::read_dir(&directory).with_context(|| format!("cannot list {}", directory.display()))?;
     for entry in entries {
         let path = entry?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "feature")
-        {
+        if path.extension().is_some_and(|extension| extension == "feature") {
             features.push((path.display().to_string(), read(&path)?));
         }
     }
@@ -113,8 +98,7 @@ fn run_tests(workspace: &Workspace, test_run: &TestRun<'_>) -> anyhow::Result<re
 }
 
 fn read_results(report: &Path) -> anyhow::Result<results::Results> {
-    let text =
-        fs::read_to_string(report).with_context(|| format!("cannot read {}", report.display()))?;
+    let text = fs::read_to_string(report).with_context(|| format!("cannot read {}", report.display()))?;
     results::parse(&text)
 }
 

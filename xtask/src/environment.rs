@@ -16,14 +16,8 @@ use crate::workspace::Workspace;
 pub(crate) fn variables(workspace: &Workspace, binaries: &Path) -> [(&'static str, OsString); 4] {
     [
         ("STEWARD_TEST_CGC", cgc::executable(workspace).into()),
-        (
-            "STEWARD_TEST_GRAMMARS",
-            grammars::directory(workspace).into(),
-        ),
-        (
-            "STEWARD_TEST_CLAUDE",
-            claude_code::executable(workspace).into(),
-        ),
+        ("STEWARD_TEST_GRAMMARS", grammars::directory(workspace).into()),
+        ("STEWARD_TEST_CLAUDE", claude_code::executable(workspace).into()),
         ("STEWARD_TEST_BIN_DIR", binaries.into()),
     ]
 }

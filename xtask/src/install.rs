@@ -19,12 +19,10 @@ use crate::workspace::Workspace;
 pub(crate) fn run(workspace: &Workspace, prefix: Option<PathBuf>) -> anyhow::Result<()> {
     let prefix = match prefix {
         Some(prefix) => prefix,
-        None => Path::new(&std::env::var_os("HOME").context("set HOME or give --prefix")?)
-            .join(".local"),
+        None => Path::new(&std::env::var_os("HOME").context("set HOME or give --prefix")?).join(".local"),
     };
     let directory = prefix.join("bin");
-    fs::create_dir_all(&directory)
-        .with_context(|| format!("cannot create {}", directory.display()))?;
+    fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
 
     let host = host_triple()?;
     let can_be_static = host.ends_with("-linux-gnu") || host.ends_with("-linux-musl");
@@ -42,42 +40,27 @@ pub(crate) fn run(workspace: &Workspace, prefix: Option<PathBuf>) -> anyhow::Res
 
 /// Builds programs and returns their paths. With a target they are linked statically: without one the flag would reach
 /// procedural macros too, which cannot be static.
-fn build(
-    workspace: &Workspace,
-    programs: &[Program],
-    static_for: Option<&str>,
-) -> anyhow::Result<Vec<PathBuf>> {
+fn build(workspace: &Workspace, programs: &[Program], static_for: Option<&str>) -> anyhow::Result<Vec<PathBuf>> {
     if programs.is_empty() {
         return Ok(Vec::new());
     }
-    let packages: BTreeSet<&str> = programs
-        .iter()
-        .map(|program| program.package.as_str())
-        .collect();
+    let packages: BTreeSet<&str> = programs.iter().map(|program| program.package.as_str()).collect();
     let mut command = cargo();
     command
         .args(["build", "--release", "--bins"])
         .current_dir(workspace.root());
-    command.args(
-        packages
-            .iter()
-            .map(|package| format!("--package={package}")),
-    );
+    command.args(packages.iter().map(|package| format!("--package={package}")));
     let mut output = workspace.target();
     if let Some(target) = static_for {
         let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-        command.args(["--target", target]).env(
-            "RUSTFLAGS",
-            format!("{flags} -C target-feature=+crt-static"),
-        );
+        command
+            .args(["--target", target])
+            .env("RUSTFLAGS", format!("{flags} -C target-feature=+crt-static"));
         output.push(target);
     }
     run_command(&mut command)?;
     output.push("release");
-    Ok(programs
-        .iter()
-        .map(|program| output.join(&program.binary))
-        .collect())
+    Ok(programs.iter().map(|program| output.join(&program.binary)).collect())
 }
 
 fn put(binary: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
@@ -89,21 +72,14 @@ fn put(binary: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
     let temporary = directory.join(temporary);
     fs::copy(binary, &temporary)
         .and_then(|_bytes| fs::rename(&temporary, &installed))
-        .with_context(|| {
-            format!(
-                "cannot copy {} to {}",
-                binary.display(),
-                installed.display()
-            )
-        })?;
+        .with_context(|| format!("cannot copy {} to {}", binary.display(), installed.display()))?;
     Ok(installed)
 }
 
 fn host_triple() -> anyhow::Result<String> {
     let answer = capture(program("rustc").arg("-vV"))?;
     let line = answer.lines().find_map(|line| line.strip_prefix("host: "));
-    line.map(str::to_owned)
-        .context("rustc does not say what its host is")
+    line.map(str::to_owned).context("rustc does not say what its host is")
 }
 
 #[cfg(test)]

@@ -67,11 +67,7 @@ mod tests {
     fn a_marked_process_is_seen_until_it_ends() {
         let mut command = Command::new("cat");
         let marker = mark(&mut command);
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         // Until the child has called exec it still shows its parent's environment.
         let begun = Instant::now();
         while find(&marker).is_empty() && begun.elapsed() < PATIENCE {

@@ -109,8 +109,7 @@ fn run() -> anyhow::Result<ExitCode> {
                     Short(_) | Long(_) | Value(_) => return Err(argument.unexpected().into()),
                 }
             }
-            let is_ci =
-                command == "ci" || std::env::var_os("CI").is_some_and(|value| value == "true");
+            let is_ci = command == "ci" || std::env::var_os("CI").is_some_and(|value| value == "true");
             let profile = if is_ci { Profile::Ci } else { Profile::Default };
             test_suite::run(&workspace, test_suite::Options { profile, is_long })?;
         }

@@ -50,9 +50,7 @@ impl Component {
                 "claude-code" => Ok(Self::ClaudeCode),
                 "nextest" => Ok(Self::Nextest),
                 "deny" => Ok(Self::Deny),
-                unknown => bail!(
-                    "no component `{unknown}`; there are cgc, claude-code, nextest, deny and all"
-                ),
+                unknown => bail!("no component `{unknown}`; there are cgc, claude-code, nextest, deny and all"),
             })
             .collect()
     }
@@ -112,10 +110,7 @@ impl Installation {
     /// Runs `install` on an empty folder unless the component is complete, and stamps the folder when it succeeded.
     ///
     /// A file lock beside the folder keeps two runs apart; it is released by any death of its holder.
-    pub(crate) fn complete(
-        &self,
-        install: impl FnOnce(&Path) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    pub(crate) fn complete(&self, install: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<()> {
         if self.is_complete() {
             return Ok(());
         }
@@ -132,12 +127,8 @@ impl Installation {
         let begun = Instant::now();
         install(&self.directory)?;
         let stamp = self.directory.join(STAMP);
-        fs::write(&stamp, &self.pins)
-            .with_context(|| format!("cannot write {}", stamp.display()))?;
-        eprintln!(
-            "installed {shown} in {:.1} s",
-            begun.elapsed().as_secs_f64()
-        );
+        fs::write(&stamp, &self.pins).with_context(|| format!("cannot write {}", stamp.display()))?;
+        eprintln!("installed {shown} in {:.1} s", begun.elapsed().as_secs_f64());
         Ok(())
     }
 
@@ -180,12 +171,8 @@ mod tests {
             Ok(())
         };
 
-        installation(cache.path(), "tool 1.0")
-            .complete(install)
-            .unwrap();
-        installation(cache.path(), "tool 1.0")
-            .complete(install)
-            .unwrap();
+        installation(cache.path(), "tool 1.0").complete(install).unwrap();
+        installation(cache.path(), "tool 1.0").complete(install).unwrap();
 
         assert_eq!(runs.get(), 1);
     }

@@ -50,18 +50,12 @@ pub(crate) struct TestRun<'workspace> {
 }
 
 impl<'workspace> TestRun<'workspace> {
-    pub(crate) fn new(
-        workspace: &'workspace Workspace,
-        scope: Scope<'_>,
-        profile: Profile,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn new(workspace: &'workspace Workspace, scope: Scope<'_>, profile: Profile) -> anyhow::Result<Self> {
         let selection = match scope {
             Scope::Workspace => vec!["--workspace".to_owned()],
             Scope::Packages(names) => {
                 let existing = package_names(workspace)?;
-                let wanted = names
-                    .iter()
-                    .filter(|name| existing.iter().any(|known| known == *name));
+                let wanted = names.iter().filter(|name| existing.iter().any(|known| known == *name));
                 wanted.map(|name| format!("--package={name}")).collect()
             }
         };

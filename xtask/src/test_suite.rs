@@ -116,14 +116,8 @@ fn stage_line(stage: Stage, took: Duration, verdict: &str) -> String {
     format!("{stage:<20} {:>8.1} s  {verdict}", took.as_secs_f64())
 }
 
-fn perform(
-    workspace: &Workspace,
-    options: Options,
-    stage: Stage,
-    summary: &mut Option<String>,
-) -> anyhow::Result<()> {
-    let run_cargo =
-        |arguments: &[&str]| run_command(cargo().args(arguments).current_dir(workspace.root()));
+fn perform(workspace: &Workspace, options: Options, stage: Stage, summary: &mut Option<String>) -> anyhow::Result<()> {
+    let run_cargo = |arguments: &[&str]| run_command(cargo().args(arguments).current_dir(workspace.root()));
     match stage {
         Stage::Format => run_cargo(&["fmt", "--all", "--check"]),
         Stage::Architecture => {
@@ -146,39 +140,30 @@ fn perform(
             run_command(DENY.command(workspace)?.args(checks))
         }
         Stage::Programs => test_run::build_programs(workspace),
-        Stage::DocumentationTests => {
-            run_cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"])
-        }
+        Stage::DocumentationTests => run_cargo(&["test", "--workspace", "--doc", "--locked", "--quiet"]),
         Stage::Tests => run_tests(workspace, options, summary),
-        Stage::Conformance => {
-            conformance::run(workspace, ResultsFrom::EarlierRun(options.profile), false)
-        }
+        Stage::Conformance => conformance::run(workspace, ResultsFrom::EarlierRun(options.profile), false),
     }
 }
 
-fn run_tests(
-    workspace: &Workspace,
-    options: Options,
-    summary: &mut Option<String>,
-) -> anyhow::Result<()> {
+fn run_tests(workspace: &Workspace, options: Options, summary: &mut Option<String>) -> anyhow::Result<()> {
     let test_run = TestRun::new(workspace, Scope::Workspace, options.profile)?;
     test_run.discard_report()?;
-    let mut command = test_run
-        .run_command()?
-        .context("the workspace has no packages")?;
+    let mut command = test_run.run_command()?.context("the workspace has no packages")?;
     if options.is_long {
-        command
-            .env("STEWARD_TEST_LONG", "1")
-            .env("PROPTEST_CASES", "4096");
+        command.env("STEWARD_TEST_LONG", "1").env("PROPTEST_CASES", "4096");
     }
     let marker = leftovers::mark(&mut command);
     let outcome = run_and_find_summary(&mut command, summary);
     let left = leftovers::wait_until_gone(&marker);
-    outcome?;
-    if !left.is_empty() {
-        bail!("the tests left processes running:\n{}", left.join("\n"));
+    if left.is_empty() {
+        return outcome;
     }
-    Ok(())
+    let running = format!("the tests left processes running:\n{}", left.join("\n"));
+    Err(match outcome {
+        Ok(()) => anyhow::Error::msg(running),
+        Err(error) => error.context(running),
+    })
 }
 
 /// Runs the test runner with its messages passed through, and keeps the line that sums the run up.
@@ -190,18 +175,14 @@ fn run_and_find_summary(command: &mut Command, summary: &mut Option<String>) -> 
         .stderr(Stdio::piped())
         .spawn()
         .context("cannot start the test runner")?;
-    let messages = child
-        .stderr
-        .take()
-        .context("the test runner has no standard error")?;
+    let messages = child.stderr.take().context("the test runner has no standard error")?;
     for line in BufReader::new(messages).split(b'\n') {
         let line = line.context("cannot read the test runner's messages")?;
         let text = String::from_utf8_lossy(&line);
         if is_summary(&text) {
             *summary = Some(text.trim().to_owned());
         }
-        writeln!(std::io::stderr(), "{text}")
-            .context("cannot pass the test runner's messages on")?;
+        writeln!(std::io::stderr(), "{text}").context("cannot pass the test runner's messages on")?;
     }
     let status = child.wait().context("cannot wait for the test runner")?;
     if !status.success() {
@@ -221,14 +202,10 @@ mod tests {
 
     #[test]
     fn the_summary_is_told_from_other_lines() {
-        assert!(is_summary(
-            "     Summary [   0.123s] 8 tests run: 8 passed, 0 skipped"
-        ));
+        assert!(is_summary("     Summary [   0.123s] 8 tests run: 8 passed, 0 skipped"));
         assert!(is_summary(
             "\u{1b}[32;1m     Summary\u{1b}[0m [   0.1s] 1 test run: 1 passed, 0 skipped"
         ));
-        assert!(!is_summary(
-            "        PASS [   0.004s] xtask::bin/xtask summary"
-        ));
+        assert!(!is_summary("        PASS [   0.004s] xtask::bin/xtask summary"));
     }
 }

@@ -46,10 +46,7 @@ impl Workspace {
 
     /// Cargo's target directory.
     pub(crate) fn target(&self) -> PathBuf {
-        env::var_os("CARGO_TARGET_DIR").map_or_else(
-            || self.root.join("target"),
-            |directory| self.root.join(directory),
-        )
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.root.join("target"), |directory| self.root.join(directory))
     }
 }
 
@@ -75,10 +72,7 @@ mod tests {
     #[case(&[("XDG_CACHE_HOME", "/x"), ("HOME", "/h")], Some("/x/cgc-steward-dev"))]
     #[case(&[("HOME", "/h")], Some("/h/.cache/cgc-steward-dev"))]
     #[case(&[], None)]
-    fn the_most_specific_variable_names_the_cache(
-        #[case] variables: &[(&str, &str)],
-        #[case] expected: Option<&str>,
-    ) {
+    fn the_most_specific_variable_names_the_cache(#[case] variables: &[(&str, &str)], #[case] expected: Option<&str>) {
         let lookup = |name: &str| {
             let (_, value) = variables.iter().find(|(key, _)| *key == name)?;
             Some(value.into())

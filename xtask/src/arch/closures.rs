@@ -32,10 +32,7 @@ pub(super) fn check(
 ) -> anyhow::Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for (name, closure) in closures {
-        for package in packages
-            .iter()
-            .filter(|package| closure.has_member(package))
-        {
+        for package in packages.iter().filter(|package| closure.has_member(package)) {
             let tree = capture(
                 cargo()
                     .args([
@@ -52,8 +49,7 @@ pub(super) fn check(
                     .current_dir(workspace.root()),
             )?;
             findings.extend(forbidden(&tree, closure).into_iter().map(|found| {
-                let problem =
-                    format!("must not contain {found}, however far down (closure {name})");
+                let problem = format!("must not contain {found}, however far down (closure {name})");
                 Finding::new(&package.name, problem)
             }));
         }
@@ -62,12 +58,8 @@ pub(super) fn check(
 }
 
 fn forbidden<'tree>(tree: &'tree str, closure: &Closure) -> BTreeSet<&'tree str> {
-    let names = tree
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
-    names
-        .filter(|name| closure.without.contains(*name))
-        .collect()
+    let names = tree.lines().filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| closure.without.contains(*name)).collect()
 }
 
 #[cfg(test)]

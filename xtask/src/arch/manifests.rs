@@ -16,8 +16,7 @@ pub(super) fn check(workspace: &Workspace, packages: &[Package]) -> anyhow::Resu
     let mut findings = shared_binary_names(packages);
     for package in packages {
         let path = workspace.root().join(&package.folder).join("Cargo.toml");
-        let text =
-            fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let manifest: Table = text
             .parse()
             .with_context(|| format!("cannot parse {}", path.display()))?;
@@ -29,10 +28,7 @@ pub(super) fn check(workspace: &Workspace, packages: &[Package]) -> anyhow::Resu
 fn check_one(package: &Package, manifest: &Table) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut find = |problem: String| {
-        findings.push(Finding::new(
-            format!("{}/Cargo.toml", package.folder),
-            problem,
-        ));
+        findings.push(Finding::new(format!("{}/Cargo.toml", package.folder), problem));
     };
 
     if let Some((_, folder)) = package.folder.rsplit_once('/')
@@ -86,16 +82,9 @@ fn shared_binary_names(packages: &[Package]) -> Vec<Finding> {
             owners.entry(binary).or_default().push(&package.name);
         }
     }
-    let shared = owners
-        .into_iter()
-        .filter(|(_, packages)| packages.len() > 1);
+    let shared = owners.into_iter().filter(|(_, packages)| packages.len() > 1);
     shared
-        .map(|(binary, packages)| {
-            Finding::new(
-                binary,
-                format!("is a program of {}", packages.join(" and of ")),
-            )
-        })
+        .map(|(binary, packages)| Finding::new(binary, format!("is a program of {}", packages.join(" and of "))))
         .collect()
 }
 
@@ -131,30 +120,15 @@ mod tests {
 
     #[test]
     fn a_manifest_that_inherits_everything_passes() {
-        assert_eq!(
-            check_one(&package("steward-ports", &[]), &GOOD.parse().unwrap()),
-            []
-        );
+        assert_eq!(check_one(&package("steward-ports", &[]), &GOOD.parse().unwrap()), []);
     }
 
     #[rstest]
-    #[case::own_version(
-        "thiserror.workspace = true",
-        "thiserror = '2'",
-        "thiserror in [dependencies]"
-    )]
-    #[case::own_target_version(
-        "{ workspace = true, features = ['fs'] }",
-        "'1'",
-        "rustix in [dependencies]"
-    )]
+    #[case::own_version("thiserror.workspace = true", "thiserror = '2'", "thiserror in [dependencies]")]
+    #[case::own_target_version("{ workspace = true, features = ['fs'] }", "'1'", "rustix in [dependencies]")]
     #[case::no_lints("[lints]\n        workspace = true", "", "[lints]")]
     #[case::own_edition("edition.workspace = true", "edition = '2021'", "edition.workspace")]
-    fn what_is_not_inherited_is_found(
-        #[case] from: &str,
-        #[case] to: &str,
-        #[case] expected: &str,
-    ) {
+    fn what_is_not_inherited_is_found(#[case] from: &str, #[case] to: &str, #[case] expected: &str) {
         let manifest = GOOD.replace(from, to).parse().unwrap();
 
         let found = check_one(&package("steward-ports", &[]), &manifest);
@@ -181,10 +155,7 @@ mod tests {
 
         assert_eq!(
             found,
-            [Finding::new(
-                "steward",
-                "is a program of steward-a and of steward-b"
-            )]
+            [Finding::new("steward", "is a program of steward-a and of steward-b")]
         );
     }
 }

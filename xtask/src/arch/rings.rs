@@ -67,10 +67,7 @@ impl Ring {
 }
 
 /// The rings that claim a folder: by its exact name, or else by a pattern.
-fn ring_of<'rings>(
-    rings: &'rings BTreeMap<String, Ring>,
-    folder: &str,
-) -> Vec<(&'rings str, &'rings Ring)> {
+fn ring_of<'rings>(rings: &'rings BTreeMap<String, Ring>, folder: &str) -> Vec<(&'rings str, &'rings Ring)> {
     let claiming = |claims: &dyn Fn(&Ring) -> bool| -> Vec<_> {
         rings
             .iter()
@@ -87,14 +84,10 @@ fn ring_of<'rings>(
 }
 
 pub(super) fn matches_any(patterns: &BTreeSet<String>, folder: &str) -> bool {
-    patterns
-        .iter()
-        .any(|pattern| match pattern.strip_suffix("/*") {
-            Some(parent) => folder
-                .rsplit_once('/')
-                .is_some_and(|(actual, _)| actual == parent),
-            None => pattern == folder,
-        })
+    patterns.iter().any(|pattern| match pattern.strip_suffix("/*") {
+        Some(parent) => folder.rsplit_once('/').is_some_and(|(actual, _)| actual == parent),
+        None => pattern == folder,
+    })
 }
 
 #[cfg(test)]
@@ -120,19 +113,10 @@ mod tests {
             workspace_in_tests: None,
             third_party: None,
         };
-        [
-            ("domain".to_owned(), domain),
-            ("composition".to_owned(), composition),
-        ]
-        .into()
+        [("domain".to_owned(), domain), ("composition".to_owned(), composition)].into()
     }
 
-    fn findings(
-        folder: &str,
-        name: &str,
-        workspace_folder: Option<&str>,
-        is_dev: bool,
-    ) -> Vec<Finding> {
+    fn findings(folder: &str, name: &str, workspace_folder: Option<&str>, is_dev: bool) -> Vec<Finding> {
         let dependency = Dependency {
             name: name.to_owned(),
             workspace_folder: workspace_folder.map(str::to_owned),
@@ -153,12 +137,7 @@ mod tests {
     #[case::listed_third_party("crates/lifecycle", "thiserror", None, false)]
     #[case::test_library("crates/lifecycle", "rstest", None, true)]
     #[case::doubles_in_tests("crates/lifecycle", "steward-doubles", Some("adapters/doubles"), true)]
-    #[case::exact_member_beats_pattern(
-        "crates/session",
-        "steward-lifecycle",
-        Some("crates/lifecycle"),
-        false
-    )]
+    #[case::exact_member_beats_pattern("crates/session", "steward-lifecycle", Some("crates/lifecycle"), false)]
     fn allowed_edges_pass(
         #[case] folder: &str,
         #[case] name: &str,
@@ -169,19 +148,9 @@ mod tests {
     }
 
     #[rstest]
-    #[case::sibling(
-        "crates/lifecycle",
-        "steward-freshness",
-        Some("crates/freshness"),
-        false
-    )]
+    #[case::sibling("crates/lifecycle", "steward-freshness", Some("crates/freshness"), false)]
     #[case::runtime("crates/lifecycle", "tokio", None, false)]
-    #[case::doubles_outside_tests(
-        "crates/lifecycle",
-        "steward-doubles",
-        Some("adapters/doubles"),
-        false
-    )]
+    #[case::doubles_outside_tests("crates/lifecycle", "steward-doubles", Some("adapters/doubles"), false)]
     #[case::adapter_in_tests("crates/lifecycle", "steward-daemon", Some("adapters/daemon"), true)]
     #[case::outer_ring("crates/session", "steward-daemon", Some("adapters/daemon"), false)]
     fn other_edges_are_found(
@@ -193,19 +162,13 @@ mod tests {
         let found = findings(folder, name, workspace_folder, is_dev);
 
         assert_eq!(found.len(), 1);
-        assert!(
-            found[0].0.contains(&format!("must not depend on {name}")),
-            "{found:?}"
-        );
+        assert!(found[0].0.contains(&format!("must not depend on {name}")), "{found:?}");
     }
 
     #[test]
     fn a_crate_without_a_ring_is_found() {
         let found = findings("elsewhere/thing", "thiserror", None, false);
 
-        assert_eq!(
-            found,
-            [Finding::new("elsewhere/thing", "belongs to no ring")]
-        );
+        assert_eq!(found, [Finding::new("elsewhere/thing", "belongs to no ring")]);
     }
 }

@@ -63,10 +63,7 @@ fn check_package(package: &Package, sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in sources {
         let mut find = |problem: String| {
-            findings.push(Finding::new(
-                format!("{}/{}", package.folder, source.path),
-                problem,
-            ));
+            findings.push(Finding::new(format!("{}/{}", package.folder, source.path), problem));
         };
         if !source.text.starts_with("//!") {
             find("does not begin with a `//!` that says what it is responsible for".to_owned());
@@ -75,9 +72,7 @@ fn check_package(package: &Package, sources: &[Source]) -> Vec<Finding> {
         if lines > LINES_AT_MOST {
             find(format!("has {lines} lines; the limit is {LINES_AT_MOST}"));
         }
-        if !package.target_roots.contains(&source.path)
-            && !declared.contains(module_name(&source.path))
-        {
+        if !package.target_roots.contains(&source.path) && !declared.contains(module_name(&source.path)) {
             find("is compiled by no target".to_owned());
         }
     }
@@ -90,8 +85,7 @@ fn declared_modules(sources: &[Source]) -> BTreeSet<&str> {
     lines
         .filter_map(|line| {
             let (visibility, name) = line.trim().strip_suffix(';')?.rsplit_once("mod ")?;
-            let is_declaration =
-                visibility.is_empty() || visibility.trim_start().starts_with("pub");
+            let is_declaration = visibility.is_empty() || visibility.trim_start().starts_with("pub");
             is_declaration.then_some(name)
         })
         .collect()
@@ -145,11 +139,7 @@ mod tests {
     #[case::no_module_comment("src/clock.rs", "use std::fmt;\n", "does not begin")]
     #[case::undeclared_module("src/forgotten.rs", "//! Text.\n", "compiled by no target")]
     #[case::forgotten_test("tests/forgotten.rs", "//! Text.\n", "compiled by no target")]
-    fn a_file_that_breaks_a_rule_is_found(
-        #[case] path: &str,
-        #[case] text: &str,
-        #[case] expected: &str,
-    ) {
+    fn a_file_that_breaks_a_rule_is_found(#[case] path: &str, #[case] text: &str, #[case] expected: &str) {
         let found = findings(path, text);
 
         assert_eq!(found.len(), 1, "{found:?}");
@@ -161,9 +151,6 @@ mod tests {
         let long = "//! Text.\n".repeat(LINES_AT_MOST + 1);
 
         assert!(findings("src/clock.rs", &long)[0].0.contains("451 lines"));
-        assert_eq!(
-            findings("src/clock.rs", &"//! Text.\n".repeat(LINES_AT_MOST)),
-            []
-        );
+        assert_eq!(findings("src/clock.rs", &"//! Text.\n".repeat(LINES_AT_MOST)), []);
     }
 }

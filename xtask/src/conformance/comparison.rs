@@ -84,15 +84,9 @@ pub(super) fn compare(
                 None => comparison.unknown.push(name.clone()),
                 Some(scenario) => {
                     if scenario.is_planned {
-                        comparison
-                            .planned_but_tested
-                            .push(format!("{id} by {name}"));
+                        comparison.planned_but_tested.push(format!("{id} by {name}"));
                     }
-                    let worst = matrix
-                        .entry(id.clone())
-                        .or_default()
-                        .entry(*world)
-                        .or_insert(cell);
+                    let worst = matrix.entry(id.clone()).or_default().entry(*world).or_insert(cell);
                     *worst = cell.max(*worst);
                 }
             },
@@ -104,6 +98,7 @@ pub(super) fn compare(
         }
         match cell {
             Cell::Listed | Cell::Ok => {}
+            Cell::Skipped if test.is_ignored => {}
             Cell::Skipped => comparison.not_run.push(name),
             Cell::Flaky => comparison.flaky.push(name),
             Cell::Fail => comparison.failed.push(name),
@@ -114,10 +109,7 @@ pub(super) fn compare(
         if tested.is_none() && !scenario.is_planned {
             comparison.untested.push(format!("{id} {}", scenario.name));
         } else if let Some(tested) = tested {
-            let missing = scenario
-                .required
-                .iter()
-                .filter(|world| !tested.contains_key(world));
+            let missing = scenario.required.iter().filter(|world| !tested.contains_key(world));
             comparison
                 .missing_worlds
                 .extend(missing.map(|world| format!("{id} in {world}")));
@@ -191,20 +183,13 @@ Feature: F
             binary: "b".to_owned(),
             name: name.to_owned(),
         };
-        outcomes
-            .iter()
-            .map(|(name, outcome)| (key(name), *outcome))
-            .collect()
+        outcomes.iter().map(|(name, outcome)| (key(name), *outcome)).collect()
     }
 
     #[test]
     fn a_complete_project_conforms() {
         let passed = Outcome::Passed;
-        let results = results(&[
-            ("lc_01_a", passed),
-            ("lc_01_b", passed),
-            ("trial_b01_x", passed),
-        ]);
+        let results = results(&[("lc_01_a", passed), ("lc_01_b", passed), ("trial_b01_x", passed)]);
 
         let (comparison, matrix) = compare(&specification(), &complete(), Some(&results));
 

@@ -8,11 +8,7 @@ use super::comparison::{Cell, Comparison, Matrix};
 use super::specification::{ScenarioId, Specification, World};
 
 /// The matrix scenario by world, the planned scenarios, and every list that should be empty and is not.
-pub(super) fn table(
-    specification: &Specification,
-    comparison: &Comparison,
-    matrix: &Matrix,
-) -> String {
+pub(super) fn table(specification: &Specification, comparison: &Comparison, matrix: &Matrix) -> String {
     let mut text = String::new();
     let mut line = |text_of_line: &str| {
         text.push_str(text_of_line.trim_end());
@@ -33,11 +29,7 @@ pub(super) fn table(
         }
     }
     line("");
-    line(&format!(
-        "planned ({}): {}",
-        planned.len(),
-        planned.join(" ")
-    ));
+    line(&format!("planned ({}): {}", planned.len(), planned.join(" ")));
     for (kind, entries) in comparison.lists() {
         if !entries.is_empty() {
             line(&format!("{kind} ({}):", entries.len()));
@@ -50,11 +42,7 @@ pub(super) fn table(
 }
 
 /// Everything that the table says, for scripts.
-pub(super) fn json(
-    specification: &Specification,
-    comparison: &Comparison,
-    matrix: &Matrix,
-) -> serde_json::Value {
+pub(super) fn json(specification: &Specification, comparison: &Comparison, matrix: &Matrix) -> serde_json::Value {
     let scenarios: Vec<_> = specification
         .iter()
         .map(|(id, scenario)| {

@@ -40,9 +40,7 @@ fn outcome(status: &TestCaseStatus) -> Outcome {
         TestCaseStatus::Success { flaky_runs } if flaky_runs.is_empty() => Outcome::Passed,
         TestCaseStatus::Success { .. } => Outcome::Flaky,
         // The runner is told to fail what passes only on a retry; its report still tells the two apart.
-        TestCaseStatus::NonSuccess { reruns, .. }
-            if reruns.kind == FlakyOrRerun::Flaky && !reruns.runs.is_empty() =>
-        {
+        TestCaseStatus::NonSuccess { reruns, .. } if reruns.kind == FlakyOrRerun::Flaky && !reruns.runs.is_empty() => {
             Outcome::Flaky
         }
         TestCaseStatus::NonSuccess { .. } => Outcome::Failed,

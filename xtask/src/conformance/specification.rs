@@ -37,9 +37,7 @@ impl TryFrom<String> for ScenarioId {
     fn try_from(text: String) -> Result<Self, String> {
         match text.as_bytes() {
             [b'A'..=b'Z', b'A'..=b'Z', b'-', b'0'..=b'9', b'0'..=b'9'] => Ok(Self(text)),
-            _ => Err(format!(
-                "`{text}` is no scenario id, which has the form XX-00"
-            )),
+            _ => Err(format!("`{text}` is no scenario id, which has the form XX-00")),
         }
     }
 }
@@ -102,15 +100,9 @@ pub(super) type Specification = BTreeMap<ScenarioId, Scenario>;
 pub(super) fn parse(features: &[(String, String)], worlds: &str) -> anyhow::Result<Specification> {
     let mut specification = Specification::new();
     for (path, text) in features {
-        let feature = Feature::parse(text, GherkinEnv::default())
-            .with_context(|| format!("cannot parse {path}"))?;
+        let feature = Feature::parse(text, GherkinEnv::default()).with_context(|| format!("cannot parse {path}"))?;
         for (scenario, planned_above) in scenarios(&feature) {
-            let place = || {
-                format!(
-                    "{path}:{}: scenario \"{}\"",
-                    scenario.position.line, scenario.name
-                )
-            };
+            let place = || format!("{path}:{}: scenario \"{}\"", scenario.position.line, scenario.name);
             let (id, is_planned) = read_tags(&scenario.tags).with_context(place)?;
             check_steps(scenario).with_context(place)?;
             let entry = Scenario {
@@ -120,11 +112,7 @@ pub(super) fn parse(features: &[(String, String)], worlds: &str) -> anyhow::Resu
                 required: BTreeSet::new(),
             };
             if let Some(earlier) = specification.insert(id.clone(), entry) {
-                bail!(
-                    "{}: {id} is already the id of \"{}\"",
-                    place(),
-                    earlier.name
-                );
+                bail!("{}: {id} is already the id of \"{}\"", place(), earlier.name);
             }
         }
     }
@@ -142,9 +130,7 @@ fn scenarios(feature: &Feature) -> impl Iterator<Item = (&gherkin::Scenario, boo
         .map(move |scenario| (scenario, feature_planned));
     let in_rules = feature.rules.iter().flat_map(move |rule| {
         let rule_planned = feature_planned || is_planned(&rule.tags);
-        rule.scenarios
-            .iter()
-            .map(move |scenario| (scenario, rule_planned))
+        rule.scenarios.iter().map(move |scenario| (scenario, rule_planned))
     });
     direct.chain(in_rules)
 }
@@ -152,10 +138,7 @@ fn scenarios(feature: &Feature) -> impl Iterator<Item = (&gherkin::Scenario, boo
 fn read_tags(tags: &[String]) -> anyhow::Result<(ScenarioId, bool)> {
     let (planned, others): (Vec<_>, Vec<_>) = tags.iter().partition(|tag| *tag == PLANNED);
     let [tag] = others.as_slice() else {
-        bail!(
-            "exactly one id tag is needed, and there are {}",
-            others.len()
-        );
+        bail!("exactly one id tag is needed, and there are {}", others.len());
     };
     let id = ScenarioId::try_from((*tag).clone()).map_err(anyhow::Error::msg)?;
     Ok((id, !planned.is_empty()))
@@ -176,8 +159,7 @@ fn require_worlds(specification: &mut Specification, worlds: &str) -> anyhow::Re
     struct Table {
         required: BTreeMap<ScenarioId, BTreeSet<World>>,
     }
-    let table: Table =
-        toml::from_str(worlds).context("cannot parse the table of required worlds")?;
+    let table: Table = toml::from_str(worlds).context("cannot parse the table of required worlds")?;
     for (id, required) in table.required {
         let scenario = specification
             .get_mut(&id)
@@ -227,10 +209,7 @@ Feature: Index lifecycle
     const WORLDS: &str = "[required]\nLC-01 = ['machine', 'claude_code']\n";
 
     fn parse_one(feature: &str, worlds: &str) -> anyhow::Result<Specification> {
-        parse(
-            &[("lifecycle.feature".to_owned(), feature.to_owned())],
-            worlds,
-        )
+        parse(&[("lifecycle.feature".to_owned(), feature.to_owned())], worlds)
     }
 
     fn id(text: &str) -> ScenarioId {
@@ -269,29 +248,16 @@ Feature: Index lifecycle
     #[case::misspelt_plan("@planned", "@plannned", "exactly one id tag")]
     #[case::nothing_asserted("Then c\n      And d", "", "no Then step")]
     #[case::not_gherkin("Scenario: Built", "Scenaro: Built", "cannot parse")]
-    fn a_defect_in_a_feature_is_refused(
-        #[case] from: &str,
-        #[case] to: &str,
-        #[case] expected: &str,
-    ) {
+    fn a_defect_in_a_feature_is_refused(#[case] from: &str, #[case] to: &str, #[case] expected: &str) {
         let error = parse_one(&FEATURE.replacen(from, to, 1), WORLDS).unwrap_err();
 
         assert!(format!("{error:#}").contains(expected), "{error:#}");
-        assert!(
-            format!("{error:#}").contains("lifecycle.feature"),
-            "{error:#}"
-        );
+        assert!(format!("{error:#}").contains("lifecycle.feature"), "{error:#}");
     }
 
     #[rstest]
-    #[case::unknown_scenario(
-        "[required]\nLC-01 = ['machine']\nLC-09 = ['real']",
-        "LC-09, which does not exist"
-    )]
-    #[case::planned_scenario(
-        "[required]\nLC-01 = ['machine']\nLC-02 = ['real']",
-        "LC-02, which is planned"
-    )]
+    #[case::unknown_scenario("[required]\nLC-01 = ['machine']\nLC-09 = ['real']", "LC-09, which does not exist")]
+    #[case::planned_scenario("[required]\nLC-01 = ['machine']\nLC-02 = ['real']", "LC-02, which is planned")]
     #[case::no_worlds("[required]", "LC-01 is neither planned")]
     #[case::unknown_world("[required]\nLC-01 = ['moon']", "cannot parse")]
     fn a_defect_in_the_worlds_is_refused(#[case] worlds: &str, #[case] expected: &str) {
@@ -308,10 +274,7 @@ Feature: Index lifecycle
     #[case("lc_6_short", None)]
     #[case("trial_b12_orphans", None)]
     #[case("plain", None)]
-    fn the_prefix_of_a_test_function_is_its_scenario(
-        #[case] name: &str,
-        #[case] expected: Option<&str>,
-    ) {
+    fn the_prefix_of_a_test_function_is_its_scenario(#[case] name: &str, #[case] expected: Option<&str>) {
         assert_eq!(ScenarioId::of_test_function(name), expected.map(id));
     }
 }

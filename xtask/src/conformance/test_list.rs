@@ -76,10 +76,7 @@ fn subject(package: &str, name: &str) -> Subject {
     if let Some(id) = ScenarioId::of_test_function(function) {
         return world(package, name).map_or(Subject::Stray, |world| Subject::Scenario(id, world));
     }
-    if OTHER_PREFIXES
-        .iter()
-        .any(|prefix| function.starts_with(prefix))
-    {
+    if OTHER_PREFIXES.iter().any(|prefix| function.starts_with(prefix)) {
         Subject::Other
     } else {
         Subject::Stray
@@ -93,11 +90,7 @@ fn function_of(name: &str) -> &str {
     let is_case = last
         .strip_prefix("case_")
         .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    if is_case {
-        segments.next().unwrap_or(last)
-    } else {
-        last
-    }
+    if is_case { segments.next().unwrap_or(last) } else { last }
 }
 
 fn world(package: &str, name: &str) -> Option<World> {
@@ -133,23 +126,11 @@ mod tests {
         "process::lifecycle::lc_06_drift",
         scenario("LC-06", World::Process)
     )]
-    #[case(
-        END_TO_END_PACKAGE,
-        "real::lc_06_drift",
-        scenario("LC-06", World::Real)
-    )]
-    #[case(
-        END_TO_END_PACKAGE,
-        "claude_code::lc_01_ready",
-        scenario("LC-01", World::ClaudeCode)
-    )]
+    #[case(END_TO_END_PACKAGE, "real::lc_06_drift", scenario("LC-06", World::Real))]
+    #[case(END_TO_END_PACKAGE, "claude_code::lc_01_ready", scenario("LC-01", World::ClaudeCode))]
     #[case::other(END_TO_END_PACKAGE, "process::trial_b12_orphans", Subject::Other)]
     #[case::no_world(END_TO_END_PACKAGE, "lc_06_drift", Subject::Stray)]
-    #[case::machine_is_no_end_to_end_world(
-        END_TO_END_PACKAGE,
-        "machine::lc_06_drift",
-        Subject::Stray
-    )]
+    #[case::machine_is_no_end_to_end_world(END_TO_END_PACKAGE, "machine::lc_06_drift", Subject::Stray)]
     #[case::no_id(CONFORMANCE_PACKAGE, "works", Subject::Stray)]
     #[case::id_in_a_module_only(CONFORMANCE_PACKAGE, "lc_06_drift::works", Subject::Stray)]
     fn name_and_place_decide_what_a_test_is_about(
@@ -163,8 +144,7 @@ mod tests {
     #[test]
     fn only_test_binaries_of_the_two_packages_count() {
         let suite = |package: &str, id: &str, kind: &str| {
-            let case =
-                json!({"kind": "test", "ignored": true, "filter-match": {"status": "matches"}});
+            let case = json!({"kind": "test", "ignored": true, "filter-match": {"status": "matches"}});
             json!({
                 "package-name": package, "binary-id": id, "binary-name": "b", "kind": kind, "package-id": "p",
                 "binary-path": "/b", "build-platform": "target", "cwd": "/c", "status": "listed",

@@ -97,10 +97,7 @@ impl CargoTool {
     fn install_prebuilt(&self, directory: &Path) -> anyhow::Result<()> {
         python::create_environment(directory)?;
         let requirement = format!("{}=={}", self.prebuilt, self.version);
-        python::pip_install(
-            directory,
-            ["--only-binary=:all:".as_ref(), requirement.as_ref()],
-        )
+        python::pip_install(directory, ["--only-binary=:all:".as_ref(), requirement.as_ref()])
     }
 
     fn installation(&self, workspace: &Workspace) -> Installation {
@@ -125,11 +122,7 @@ impl CargoTool {
 /// The first word of the form `1.2.3` in a program's answer to `--version`.
 fn version_in(text: &str) -> Option<[u32; 3]> {
     text.split_whitespace().find_map(|word| {
-        let parts: Vec<u32> = word
-            .split('.')
-            .map(str::parse)
-            .collect::<Result<_, _>>()
-            .ok()?;
+        let parts: Vec<u32> = word.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
         parts.try_into().ok()
     })
 }
@@ -145,10 +138,7 @@ mod tests {
     #[case("cargo-deny 0.20.2", Some([0, 20, 2]))]
     #[case("0.9.143", Some([0, 9, 143]))]
     #[case("error: no such command", None)]
-    fn a_version_is_found_in_what_a_tool_says(
-        #[case] answer: &str,
-        #[case] expected: Option<[u32; 3]>,
-    ) {
+    fn a_version_is_found_in_what_a_tool_says(#[case] answer: &str, #[case] expected: Option<[u32; 3]>) {
         assert_eq!(version_in(answer), expected);
     }
 

@@ -41,11 +41,7 @@ pub(crate) fn provision(workspace: &Workspace) -> anyhow::Result<()> {
         let requirements = requirements(workspace);
         python::pip_install(
             directory,
-            [
-                "--no-deps".as_ref(),
-                "--requirement".as_ref(),
-                requirements.as_os_str(),
-            ],
+            ["--no-deps".as_ref(), "--requirement".as_ref(), requirements.as_os_str()],
         )?;
         prove_indexing(&executable(workspace), &grammars::directory(workspace))
     })
@@ -61,8 +57,7 @@ fn prove_indexing(cgc: &Path, grammars: &Path) -> anyhow::Result<()> {
     let home = scratch.path().join("home");
     let repository = scratch.path().join("repository");
     for directory in [&home, &repository] {
-        fs::create_dir(directory)
-            .with_context(|| format!("cannot create {}", directory.display()))?;
+        fs::create_dir(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     }
     for (name, source) in PROBE_SOURCES {
         fs::write(repository.join(name), source)?;
@@ -86,10 +81,7 @@ fn prove_indexing(cgc: &Path, grammars: &Path) -> anyhow::Result<()> {
         )
     };
     run(&["index", "--no-progress", "."])?;
-    let answer = run(&[
-        "query",
-        "MATCH (f:Function) RETURN f.name AS name ORDER BY name",
-    ])?;
+    let answer = run(&["query", "MATCH (f:Function) RETURN f.name AS name ORDER BY name"])?;
     let missing: Vec<_> = ["a", "b", "c", "d"]
         .into_iter()
         .filter(|name| !answer.contains(&format!("\"{name}\"")))

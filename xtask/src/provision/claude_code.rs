@@ -40,10 +40,7 @@ pub(crate) fn provision(workspace: &Workspace) -> anyhow::Result<()> {
                 .env("DISABLE_AUTOUPDATER", "1"),
         )?;
         if !version.starts_with(VERSION) {
-            bail!(
-                "Claude Code {VERSION} was installed and says it is {}",
-                version.trim()
-            );
+            bail!("Claude Code {VERSION} was installed and says it is {}", version.trim());
         }
         Ok(())
     })

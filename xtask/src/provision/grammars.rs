@@ -35,20 +35,17 @@ pub(crate) fn installation(workspace: &Workspace) -> anyhow::Result<Installation
 
 pub(crate) fn provision(workspace: &Workspace) -> anyhow::Result<()> {
     installation(workspace)?.complete(|directory| {
-        capture(program("cc").arg("--version")).context(
-            "a C compiler is needed; install one, for example with `apt-get install gcc libc6-dev`",
-        )?;
+        capture(program("cc").arg("--version"))
+            .context("a C compiler is needed; install one, for example with `apt-get install gcc libc6-dev`")?;
         npm::install_locked(&workspace.pins().join("grammars"), directory)?;
         let libraries = directory.join("lib");
-        fs::create_dir(&libraries)
-            .with_context(|| format!("cannot create {}", libraries.display()))?;
+        fs::create_dir(&libraries).with_context(|| format!("cannot create {}", libraries.display()))?;
         let packages = directory.join("node_modules");
         for (language, source) in GRAMMARS {
             let library = libraries.join(format!("libtree_sitter_{language}.so"));
             compile(&packages.join(source).join("src"), &library)?;
         }
-        fs::remove_dir_all(&packages)
-            .with_context(|| format!("cannot remove {}", packages.display()))
+        fs::remove_dir_all(&packages).with_context(|| format!("cannot remove {}", packages.display()))
     })
 }
 

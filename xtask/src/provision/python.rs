@@ -23,9 +23,7 @@ pub(crate) fn find() -> anyhow::Result<PathBuf> {
             continue;
         };
         if let Some((minor, executable)) = answer.trim().split_once(' ')
-            && minor
-                .parse()
-                .is_ok_and(|minor: u32| SUPPORTED_MINORS.contains(&minor))
+            && minor.parse().is_ok_and(|minor: u32| SUPPORTED_MINORS.contains(&minor))
         {
             return Ok(executable.into());
         }
@@ -44,10 +42,7 @@ pub(crate) fn create_environment(directory: &Path) -> anyhow::Result<()> {
 }
 
 /// Installs into a virtual environment; `arguments` are pip's.
-pub(crate) fn pip_install<const N: usize>(
-    environment: &Path,
-    arguments: [&std::ffi::OsStr; N],
-) -> anyhow::Result<()> {
+pub(crate) fn pip_install<const N: usize>(environment: &Path, arguments: [&std::ffi::OsStr; N]) -> anyhow::Result<()> {
     capture(
         program(environment.join("bin/python"))
             .args([
