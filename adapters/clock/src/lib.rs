@@ -17,14 +17,9 @@ pub struct SystemClock {
 
 impl SystemClock {
     /// Starts counting now.
-    #[expect(
-        clippy::new_without_default,
-        reason = "a default that depends on the moment would surprise"
-    )]
+    #[expect(clippy::new_without_default, reason = "a default that depends on the moment would surprise")]
     pub fn new() -> Self {
-        Self {
-            start: since_boot(),
-        }
+        Self { start: since_boot() }
     }
 }
 
@@ -38,8 +33,7 @@ impl Clock for SystemClock {
         let now = SystemTime::now();
         let nanoseconds = match now.duration_since(UNIX_EPOCH) {
             Ok(after) => i128::try_from(after.as_nanos()).unwrap_or(i128::MAX),
-            Err(before) => i128::try_from(before.duration().as_nanos())
-                .map_or(i128::MIN, |nanoseconds| -nanoseconds),
+            Err(before) => i128::try_from(before.duration().as_nanos()).map_or(i128::MIN, |nanoseconds| -nanoseconds),
         };
         Timestamp::from_nanos(nanoseconds)
     }
@@ -58,10 +52,7 @@ impl Clock for SystemClock {
 
 fn since_boot() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
-    Duration::new(
-        time.tv_sec.unsigned_abs(),
-        u32::try_from(time.tv_nsec).unwrap_or(0),
-    )
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -78,17 +78,10 @@ fn table(inspection: &Inspection, facts: &GraphFacts) -> Assessment {
         );
     }
     if let Some(last) = record.last_backend.as_ref().filter(|last| *last != backend) {
-        return caution(&format!(
-            "cgc would use {} now, and this graph was kept in {}",
-            backend.name(),
-            last.name()
-        ));
+        return caution(&format!("cgc would use {} now, and this graph was kept in {}", backend.name(), last.name()));
     }
     if facts.unreadable_magic {
-        return known(
-            State::Corrupt,
-            "the database file does not begin like a database of a known backend",
-        );
+        return known(State::Corrupt, "the database file does not begin like a database of a known backend");
     }
     if inspection.intent_is_foreign {
         return known(State::Busy, "another cgc-steward is working on this graph");
@@ -125,23 +118,18 @@ fn after_cut_sync(facts: &GraphFacts) -> Assessment {
 fn by_server(record: &Record) -> Assessment {
     match &record.receipt {
         // Nothing short of a query tells whether a server's graph was written by others; one answers in a second.
-        Some(receipt) => Assessment::Ask {
-            reason: "a server keeps the graph".to_owned(),
-            receipt: Some(Box::new(receipt.clone())),
-        },
-        None => Assessment::Ask {
-            reason: "the companion has not seen this graph yet".to_owned(),
-            receipt: None,
-        },
+        Some(receipt) => {
+            Assessment::Ask { reason: "a server keeps the graph".to_owned(), receipt: Some(Box::new(receipt.clone())) }
+        }
+        None => Assessment::Ask { reason: "the companion has not seen this graph yet".to_owned(), receipt: None },
     }
 }
 
 fn trusted(receipt: &Receipt, inspection: &Inspection) -> Assessment {
     match &inspection.facts {
-        Ok(facts) if facts.location.context != receipt.context => Assessment::Ask {
-            reason: "the graph was proved in another context".to_owned(),
-            receipt: None,
-        },
+        Ok(facts) if facts.location.context != receipt.context => {
+            Assessment::Ask { reason: "the graph was proved in another context".to_owned(), receipt: None }
+        }
         Ok(_) | Err(_) => Assessment::Compare,
     }
 }
@@ -158,10 +146,7 @@ fn foreign(inspection: &Inspection, receipt: Option<&Receipt>) -> Assessment {
         Some(_) => "the database was written since the graph was proved",
         None => "the companion has not seen this graph yet",
     };
-    Assessment::Ask {
-        reason: reason.to_owned(),
-        receipt: receipt.cloned().map(Box::new),
-    }
+    Assessment::Ask { reason: reason.to_owned(), receipt: receipt.cloned().map(Box::new) }
 }
 
 fn is_as_left(database: &DatabaseIdentity, record: &Record) -> bool {
@@ -170,10 +155,8 @@ fn is_as_left(database: &DatabaseIdentity, record: &Record) -> bool {
 
 fn collect(inspection: &Inspection, facts: &GraphFacts) -> Vec<Evidence> {
     let location = &facts.location;
-    let mut evidence = vec![Evidence::new(
-        location.backend_source.clone(),
-        format!("the backend is {}", location.backend.name()),
-    )];
+    let mut evidence =
+        vec![Evidence::new(location.backend_source.clone(), format!("the backend is {}", location.backend.name()))];
     if let Some(path) = &location.database {
         let finding = match &facts.database {
             None => "there is no such file".to_owned(),
@@ -183,10 +166,7 @@ fn collect(inspection: &Inspection, facts: &GraphFacts) -> Vec<Evidence> {
         evidence.push(Evidence::new(path.display().to_string(), finding));
     }
     if let Some(holder) = inspection.holder() {
-        evidence.push(Evidence::new(
-            "lock of the database",
-            format!("held by {}", describe_holder(holder)),
-        ));
+        evidence.push(Evidence::new("lock of the database", format!("held by {}", describe_holder(holder))));
     }
     match &inspection.record.receipt {
         Some(receipt) => evidence.push(Evidence::new(
@@ -199,12 +179,7 @@ fn collect(inspection: &Inspection, facts: &GraphFacts) -> Vec<Evidence> {
         let finding = format!("{} was begun and its end was never recorded", job_name(intent.job));
         evidence.push(Evidence::new("intent", finding));
     }
-    evidence.extend(
-        inspection
-            .problems
-            .iter()
-            .map(|problem| Evidence::new("problem", problem.0.clone())),
-    );
+    evidence.extend(inspection.problems.iter().map(|problem| Evidence::new("problem", problem.0.clone())));
     evidence
 }
 
@@ -225,11 +200,7 @@ pub(crate) const fn job_name(job: JobKind) -> &'static str {
 }
 
 fn known(state: State, reason: &str) -> Assessment {
-    Assessment::Known {
-        state,
-        reason: reason.to_owned(),
-        caution: None,
-    }
+    Assessment::Known { state, reason: reason.to_owned(), caution: None }
 }
 
 fn caution(reason: &str) -> Assessment {

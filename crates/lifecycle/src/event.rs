@@ -320,11 +320,8 @@ pub(crate) fn describe(difference: &Difference) -> String {
         (difference.deleted.len(), "deleted"),
         (difference.renamed.len(), "renamed"),
     ];
-    let details: Vec<String> = parts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format!("{count} {word}"))
-        .collect();
+    let details: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
     let noun = if difference.len() == 1 { "file" } else { "files" };
     format!("{} {noun}: {}", difference.len(), details.join(", "))
 }

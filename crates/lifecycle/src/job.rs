@@ -107,17 +107,11 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     fn task(task: Task) -> Self {
-        Self {
-            tasks: vec![task],
-            end: None,
-        }
+        Self { tasks: vec![task], end: None }
     }
 
     fn end(end: JobEnd) -> Self {
-        Self {
-            tasks: Vec::new(),
-            end: Some(end),
-        }
+        Self { tasks: Vec::new(), end: Some(end) }
     }
 }
 
@@ -185,10 +179,7 @@ impl Job {
         match &mut self.step {
             Step::Working(run) | Step::Proving(run) => {
                 let step = run.on(RunEvent::StopRequested, now);
-                Outcome {
-                    tasks: step.tasks,
-                    end: None,
-                }
+                Outcome { tasks: step.tasks, end: None }
             }
             Step::WaitingForDatabase => Outcome::end(untouched(&self.order, NOT_BEGUN, true)),
             Step::ProbingLock
@@ -235,11 +226,7 @@ impl Job {
                 self.asked(step.tasks, step.end)
             }
             (Step::Saving, Event::ReceiptSaved(receipt)) => {
-                let left = self
-                    .recheck
-                    .take()
-                    .map(|recheck| recheck.difference)
-                    .unwrap_or_default();
+                let left = self.recheck.take().map(|recheck| recheck.difference).unwrap_or_default();
                 Outcome::end(JobEnd::Proved { receipt, left })
             }
             (Step::Saving, Event::ReceiptFailed(problem)) => self.clear_then(unproved(&problem.0)),
@@ -287,12 +274,7 @@ impl Job {
             let summary = format!("{} holds no file that cgc indexes", self.order.root.as_path().display());
             let advice = "If its code lies in nested repositories or ignored folders, index those.".to_owned();
             let state = self.order.found;
-            return Outcome::end(JobEnd::Failed {
-                state,
-                summary,
-                advice: Some(advice),
-                transient: false,
-            });
+            return Outcome::end(JobEnd::Failed { state, summary, advice: Some(advice), transient: false });
         }
         self.scan = Some(scan);
         self.step = Step::RecordingIntent;
@@ -325,11 +307,7 @@ impl Job {
             Some(RunEnd::TimedOut) => {
                 let bound = self.order.maintenance_timeout.as_secs();
                 let summary = format!("cgc did not finish within {bound} s and was stopped (timeout)");
-                Outcome::end(half_done(
-                    &self.order,
-                    summary,
-                    Some("Raise cgc.maintenanceTimeoutMs.".to_owned()),
-                ))
+                Outcome::end(half_done(&self.order, summary, Some("Raise cgc.maintenanceTimeoutMs.".to_owned())))
             }
             Some(RunEnd::Stopped) => Outcome::end(stopped(&self.order)),
             Some(RunEnd::Lost(problem)) => Outcome::end(half_done(&self.order, problem.0, None)),
@@ -356,22 +334,18 @@ impl Job {
             }),
             Verdict::NoGrammars => Outcome::end(no_grammars()),
             Verdict::Interrupted => Outcome::end(stopped(&self.order)),
-            Verdict::Skipped => Outcome::end(half_done(
-                &self.order,
-                "cgc skipped the work and changed nothing".to_owned(),
-                None,
-            )),
+            Verdict::Skipped => {
+                Outcome::end(half_done(&self.order, "cgc skipped the work and changed nothing".to_owned(), None))
+            }
             Verdict::Failed { reason } => Outcome::end(half_done(&self.order, reason, None)),
             Verdict::Worked
             | Verdict::Reconciled
             | Verdict::Partial { .. }
             | Verdict::Holds(_)
             | Verdict::Unindexed
-            | Verdict::Report(_) => Outcome::end(half_done(
-                &self.order,
-                "cgc answered something unexpected".to_owned(),
-                None,
-            )),
+            | Verdict::Report(_) => {
+                Outcome::end(half_done(&self.order, "cgc answered something unexpected".to_owned(), None))
+            }
         }
     }
 

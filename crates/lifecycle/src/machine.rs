@@ -55,10 +55,12 @@ enum Phase {
     Idle,
     Inspecting {
         since: Tick,
+        depth: Depth,
     },
     Comparing {
         evidence: Vec<Evidence>,
         since: Tick,
+        depth: Depth,
     },
     Asking(Box<Asking>),
     /// The database's identity is written down after the companion's own question changed its times.
@@ -70,10 +72,7 @@ enum Phase {
 }
 
 /// The lifecycle of one workspace's graph, shared by all its sessions.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "four facts that are true or false independently of each other"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that are true or false independently of each other")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lifecycle {
     root: WorkspaceRoot,
@@ -109,10 +108,7 @@ impl Lifecycle {
             kind,
             terms: None,
             sessions: BTreeMap::new(),
-            knowledge: Knowledge {
-                reason: "nothing was looked at yet".to_owned(),
-                ..Knowledge::default()
-            },
+            knowledge: Knowledge { reason: "nothing was looked at yet".to_owned(), ..Knowledge::default() },
             caution: None,
             facts: None,
             receipt: None,
@@ -251,10 +247,7 @@ impl Lifecycle {
                 return vec![refuse(client, &format!("{name} is running"), Some(advice))];
             }
             running.clients.insert(client);
-            return vec![Effect::Answer {
-                client,
-                answer: JobAnswer::Accepted { joined: true },
-            }];
+            return vec![Effect::Answer { client, answer: JobAnswer::Accepted { joined: true } }];
         }
         match &mut self.wish {
             Some(wish) if wish.job == job => {
@@ -264,10 +257,7 @@ impl Lifecycle {
                 return vec![refuse(client, "another request is being looked at", Some("Ask again."))];
             }
             None => {
-                self.wish = Some(Wish {
-                    job,
-                    clients: BTreeSet::from([client]),
-                });
+                self.wish = Some(Wish { job, clients: BTreeSet::from([client]) });
             }
         }
         self.terms = Some(terms);
@@ -410,12 +400,7 @@ impl Lifecycle {
         if self.knowledge.state != state || self.knowledge.reason != reason {
             self.knowledge.since = now;
         }
-        self.knowledge = Knowledge {
-            state,
-            reason: reason.to_owned(),
-            evidence,
-            since: self.knowledge.since,
-        };
+        self.knowledge = Knowledge { state, reason: reason.to_owned(), evidence, since: self.knowledge.since };
         self.phase = Phase::Idle;
     }
 
@@ -426,11 +411,7 @@ impl Lifecycle {
             return self.refuse_wish("the companion is ending", None);
         }
         let due = self.look_again || !self.undecided.is_empty() || self.wish.is_some();
-        if due {
-            self.inspect(Depth::Decisive, now)
-        } else {
-            Vec::new()
-        }
+        if due { self.inspect(Depth::Decisive, now) } else { Vec::new() }
     }
 
     fn target(&self) -> Option<GraphTarget> {
@@ -462,9 +443,6 @@ fn tasks(tasks: Vec<Task>) -> Vec<Effect> {
 }
 
 fn refuse(client: ClientId, reason: &str, advice: Option<&str>) -> Effect {
-    let answer = JobAnswer::Refused {
-        reason: reason.to_owned(),
-        advice: advice.map(str::to_owned),
-    };
+    let answer = JobAnswer::Refused { reason: reason.to_owned(), advice: advice.map(str::to_owned) };
     Effect::Answer { client, answer }
 }

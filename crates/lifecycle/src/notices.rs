@@ -101,9 +101,5 @@ pub(crate) fn unsupported_backend(reason: &str) -> Notice {
 }
 
 fn notice(kind: NoticeKind, text: String, advice: &str) -> Notice {
-    Notice {
-        kind,
-        text,
-        advice: Some(advice.to_owned()),
-    }
+    Notice { kind, text, advice: Some(advice.to_owned()) }
 }

@@ -68,12 +68,9 @@ pub async fn perform(task: Task, root: &WorkspaceRoot, ports: &Ports) -> Option<
                 Err(error) => RunEvent::SpawnFailed(Problem::from_error(&error)),
             }))
         }
-        Task::Follow {
-            group,
-            verb,
-            target,
-            ready,
-        } => Some(Event::Run(follow(group, verb, &target, ready, ports).await)),
+        Task::Follow { group, verb, target, ready } => {
+            Some(Event::Run(follow(group, verb, &target, ready, ports).await))
+        }
         Task::Stop { group, stop } => match ports.runner.stop(group, stop).await {
             Ok(()) => None,
             Err(error) => Some(Event::TaskFailed(Problem::from_error(&error))),
@@ -125,13 +122,7 @@ async fn inspect(root: &WorkspaceRoot, query: &GraphQuery, ports: &Ports) -> Res
         Some(intent) if intent.owner != ports.own => is_alive(&intent.owner, ports, &mut problems).await,
         Some(_) | None => false,
     };
-    Ok(Inspection {
-        facts,
-        lock,
-        record,
-        intent_is_foreign,
-        problems,
-    })
+    Ok(Inspection { facts, lock, record, intent_is_foreign, problems })
 }
 
 async fn is_alive(process: &ProcessIdentity, ports: &Ports, problems: &mut Vec<Problem>) -> bool {
@@ -163,20 +154,13 @@ async fn scan(root: &WorkspaceRoot, exclusions: &Exclusions, ports: &Ports) -> E
         Err(error) => return Event::ScanFailed(Problem::from_error(&error)),
     };
     match ports.files.scan(root.as_path(), exclusions, previous.as_ref()).await {
-        Ok(manifest) => Event::Scanned(Scan {
-            manifest: Arc::new(manifest),
-            head,
-        }),
+        Ok(manifest) => Event::Scanned(Scan { manifest: Arc::new(manifest), head }),
         Err(error) => Event::ScanFailed(Problem::from_error(&error)),
     }
 }
 
 async fn record_intent(root: &WorkspaceRoot, job: JobKind, ports: &Ports) -> Event {
-    let intent = Intent {
-        job,
-        started_at: ports.clock.wall(),
-        owner: ports.own.clone(),
-    };
+    let intent = Intent { job, started_at: ports.clock.wall(), owner: ports.own.clone() };
     match ports.store.record_intent(root, &intent).await {
         Ok(()) => Event::IntentRecorded,
         Err(error) => Event::IntentFailed(Problem::from_error(&error)),
@@ -207,12 +191,7 @@ async fn save_receipt(draft: ReceiptDraft, manifest: &Manifest, ports: &Ports) -
         head: draft.head,
         manifest: ports.files.digest(manifest),
         files: draft.counts.files,
-        cgc_version: draft
-            .target
-            .installation
-            .version
-            .clone()
-            .unwrap_or_else(|| "unknown".to_owned()),
+        cgc_version: draft.target.installation.version.clone().unwrap_or_else(|| "unknown".to_owned()),
         backend: location.backend.clone(),
         context: location.context.clone(),
         database: database.clone(),
@@ -239,17 +218,9 @@ async fn save_receipt(draft: ReceiptDraft, manifest: &Manifest, ports: &Ports) -
 }
 
 async fn record_database(path: &Path, ports: &Ports) -> Result<(), Problem> {
-    let database = ports
-        .graph
-        .database(path)
-        .await
-        .map_err(|error| Problem::from_error(&error))?;
+    let database = ports.graph.database(path).await.map_err(|error| Problem::from_error(&error))?;
     match database {
-        Some(database) => ports
-            .store
-            .save_database(&database)
-            .await
-            .map_err(|error| Problem::from_error(&error)),
+        Some(database) => ports.store.save_database(&database).await.map_err(|error| Problem::from_error(&error)),
         None => Ok(()),
     }
 }

@@ -37,50 +37,30 @@ pub fn prove(manifest: &Manifest, inventory: &Inventory, recheck: &Comparison) -
     let expected: BTreeSet<&Path> = manifest.entries.iter().map(|entry| entry.path.as_path()).collect();
     let held: BTreeSet<&Path> = inventory.files.iter().map(PathBuf::as_path).collect();
     let differing = |from: &BTreeSet<&Path>, to: &BTreeSet<&Path>| -> Vec<PathBuf> {
-        from.difference(to)
-            .filter(|path| !unsettled.contains(**path))
-            .map(|path| path.to_path_buf())
-            .collect()
+        from.difference(to).filter(|path| !unsettled.contains(**path)).map(|path| path.to_path_buf()).collect()
     };
     let missing = differing(&expected, &held);
     let surplus = differing(&held, &expected);
-    if missing.is_empty() && surplus.is_empty() {
-        Proof::Holds
-    } else {
-        Proof::FilesDiffer { missing, surplus }
-    }
+    if missing.is_empty() && surplus.is_empty() { Proof::Holds } else { Proof::FilesDiffer { missing, surplus } }
 }
 
 /// Returns `manifest` without the files that changed while the job ran: whether cgc read them before or after is
 /// unknown, so the next comparison must find them as added.
 pub(crate) fn settled_part(manifest: &Manifest, recheck: &Comparison) -> Manifest {
     let unsettled = unsettled_paths(recheck);
-    let entries = manifest
-        .entries
-        .iter()
-        .filter(|entry| !unsettled.contains(entry.path.as_path()))
-        .cloned()
-        .collect();
-    Manifest {
-        entries,
-        taken_at: manifest.taken_at,
-    }
+    let entries = manifest.entries.iter().filter(|entry| !unsettled.contains(entry.path.as_path())).cloned().collect();
+    Manifest { entries, taken_at: manifest.taken_at }
 }
 
 fn unsettled_paths(recheck: &Comparison) -> BTreeSet<&Path> {
     let difference = &recheck.difference;
     let renamed = difference.renamed.iter().flat_map(|rename| [&rename.from, &rename.to]);
-    [
-        &difference.edited,
-        &difference.added,
-        &difference.deleted,
-        &recheck.touched,
-    ]
-    .into_iter()
-    .flatten()
-    .chain(renamed)
-    .map(PathBuf::as_path)
-    .collect()
+    [&difference.edited, &difference.added, &difference.deleted, &recheck.touched]
+        .into_iter()
+        .flatten()
+        .chain(renamed)
+        .map(PathBuf::as_path)
+        .collect()
 }
 
 #[cfg(test)]
@@ -91,51 +71,25 @@ mod tests {
     use super::*;
 
     fn manifest(paths: &[&str]) -> Manifest {
-        let stamp = FileStamp {
-            size: 1,
-            modified: Timestamp::default(),
-            changed: Timestamp::default(),
-            inode: 1,
-        };
+        let stamp = FileStamp { size: 1, modified: Timestamp::default(), changed: Timestamp::default(), inode: 1 };
         let entry = |path: &&str| ManifestEntry {
             path: PathBuf::from(path),
             kind: FileKind::Parsed,
             stamp,
             hash: Some(ContentHash([0; 32])),
         };
-        Manifest {
-            entries: paths.iter().map(entry).collect(),
-            taken_at: Timestamp::default(),
-        }
+        Manifest { entries: paths.iter().map(entry).collect(), taken_at: Timestamp::default() }
     }
 
     fn inventory(paths: &[&str], functions: u64) -> Inventory {
         let files: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        let counts = GraphCounts {
-            files: files.len() as u64,
-            functions,
-            classes: 0,
-        };
-        Inventory {
-            files,
-            counts,
-            indexed_at: None,
-            commit: None,
-        }
+        let counts = GraphCounts { files: files.len() as u64, functions, classes: 0 };
+        Inventory { files, counts, indexed_at: None, commit: None }
     }
 
     fn recheck(edited: &[&str]) -> Comparison {
-        let difference = Difference {
-            edited: edited.iter().map(PathBuf::from).collect(),
-            ..Difference::default()
-        };
-        Comparison {
-            difference,
-            touched: Vec::new(),
-            files: 0,
-            parsed_files: 0,
-            head: None,
-        }
+        let difference = Difference { edited: edited.iter().map(PathBuf::from).collect(), ..Difference::default() };
+        Comparison { difference, touched: Vec::new(), files: 0, parsed_files: 0, head: None }
     }
 
     #[rstest]
@@ -153,10 +107,7 @@ mod tests {
         #[case] changed: &[&str],
         #[case] expected: Proof,
     ) {
-        assert_eq!(
-            prove(&manifest(tree), &inventory(graph, functions), &recheck(changed)),
-            expected
-        );
+        assert_eq!(prove(&manifest(tree), &inventory(graph, functions), &recheck(changed)), expected);
     }
 
     #[test]

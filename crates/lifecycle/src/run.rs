@@ -22,14 +22,10 @@ impl StopBudget {
     /// harder; a Kuzu writer takes 2.3 s and recovers from a kill (cgc 0.6.13).
     pub const fn for_backend(backend: &Backend) -> Self {
         match backend {
-            Backend::Ladybug => Self {
-                interrupt: Duration::from_secs(55),
-                terminate: Duration::from_secs(2),
-            },
-            Backend::Kuzu | Backend::FalkorLite | Backend::FalkorRemote | Backend::Neo4j | Backend::Unknown => Self {
-                interrupt: Duration::from_millis(3500),
-                terminate: Duration::from_millis(500),
-            },
+            Backend::Ladybug => Self { interrupt: Duration::from_secs(55), terminate: Duration::from_secs(2) },
+            Backend::Kuzu | Backend::FalkorLite | Backend::FalkorRemote | Backend::Neo4j | Backend::Unknown => {
+                Self { interrupt: Duration::from_millis(3500), terminate: Duration::from_millis(500) }
+            }
         }
     }
 }
@@ -77,19 +73,9 @@ enum Reason {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Starting {
-        stop_wanted: bool,
-    },
-    Running {
-        group: GroupId,
-        budget_ends: Tick,
-    },
-    Stopping {
-        group: GroupId,
-        reason: Reason,
-        sent: Stop,
-        escalates: Option<Tick>,
-    },
+    Starting { stop_wanted: bool },
+    Running { group: GroupId, budget_ends: Tick },
+    Stopping { group: GroupId, reason: Reason, sent: Stop, escalates: Option<Tick> },
     Over,
 }
 
@@ -115,23 +101,9 @@ pub(crate) struct Step {
 impl Run {
     /// Begins a run of `verb` that may take `budget` from its spawn.
     pub(crate) fn begin(verb: Verb, target: GraphTarget, budget: Duration) -> (Self, Task) {
-        let task = Task::Spawn {
-            verb,
-            target: Box::new(target.clone()),
-        };
+        let task = Task::Spawn { verb, target: Box::new(target.clone()) };
         let phase = Phase::Starting { stop_wanted: false };
-        (
-            Self {
-                verb,
-                target,
-                budget,
-                phase,
-                ready: false,
-                progress: None,
-                last_output: None,
-            },
-            task,
-        )
+        (Self { verb, target, budget, phase, ready: false, progress: None, last_output: None }, task)
     }
 
     pub(crate) fn progress(&self) -> Option<(u64, Option<u64>)> {
@@ -166,14 +138,8 @@ impl Run {
         let Phase::Starting { stop_wanted } = self.phase else {
             return Step::default();
         };
-        self.phase = Phase::Running {
-            group,
-            budget_ends: now.after(self.budget),
-        };
-        let mut step = Step {
-            tasks: vec![self.follow(group)],
-            end: None,
-        };
+        self.phase = Phase::Running { group, budget_ends: now.after(self.budget) };
+        let mut step = Step { tasks: vec![self.follow(group)], end: None };
         if stop_wanted {
             step.tasks.push(self.stop(group, Reason::Request, Stop::Interrupt, now));
         }
@@ -202,19 +168,10 @@ impl Run {
 
     fn ended(&mut self, verdict: Verdict) -> Step {
         let end = match self.phase {
-            Phase::Stopping {
-                reason: Reason::Timeout,
-                ..
-            } => RunEnd::TimedOut,
+            Phase::Stopping { reason: Reason::Timeout, .. } => RunEnd::TimedOut,
             // A reconcile that was asked to end after its ready line has done its work all the same.
-            Phase::Stopping {
-                reason: Reason::Request,
-                ..
-            } if !self.ready => RunEnd::Stopped,
-            Phase::Stopping {
-                reason: Reason::Request | Reason::Ready,
-                ..
-            }
+            Phase::Stopping { reason: Reason::Request, .. } if !self.ready => RunEnd::Stopped,
+            Phase::Stopping { reason: Reason::Request | Reason::Ready, .. }
             | Phase::Running { .. }
             | Phase::Starting { .. } => RunEnd::Verdict(verdict),
             Phase::Over => return Step::default(),
@@ -224,10 +181,7 @@ impl Run {
 
     /// A group that cannot be followed may still live: it is killed, and the run counts as over only then.
     fn lost(&mut self, problem: Problem) -> Step {
-        let kill = self.group().map(|group| Task::Stop {
-            group,
-            stop: Stop::Kill,
-        });
+        let kill = self.group().map(|group| Task::Stop { group, stop: Stop::Kill });
         let mut step = self.over(RunEnd::Lost(problem));
         step.tasks.extend(kill);
         step
@@ -239,10 +193,9 @@ impl Run {
                 self.phase = Phase::Starting { stop_wanted: true };
                 Step::default()
             }
-            Phase::Running { group, .. } => Step {
-                tasks: vec![self.stop(group, Reason::Request, Stop::Interrupt, now)],
-                end: None,
-            },
+            Phase::Running { group, .. } => {
+                Step { tasks: vec![self.stop(group, Reason::Request, Stop::Interrupt, now)], end: None }
+            }
             Phase::Stopping { .. } | Phase::Over => Step::default(),
         }
     }
@@ -253,24 +206,15 @@ impl Run {
         }
         let task = match self.phase {
             Phase::Running { group, .. } => self.stop(group, Reason::Timeout, Stop::Interrupt, now),
-            Phase::Stopping {
-                group,
-                reason,
-                sent: Stop::Interrupt,
-                ..
-            } => self.stop(group, reason, Stop::Terminate, now),
-            Phase::Stopping {
-                group,
-                reason,
-                sent: Stop::Terminate | Stop::Kill,
-                ..
-            } => self.stop(group, reason, Stop::Kill, now),
+            Phase::Stopping { group, reason, sent: Stop::Interrupt, .. } => {
+                self.stop(group, reason, Stop::Terminate, now)
+            }
+            Phase::Stopping { group, reason, sent: Stop::Terminate | Stop::Kill, .. } => {
+                self.stop(group, reason, Stop::Kill, now)
+            }
             Phase::Starting { .. } | Phase::Over => return Step::default(),
         };
-        Step {
-            tasks: vec![task],
-            end: None,
-        }
+        Step { tasks: vec![task], end: None }
     }
 
     fn stop(&mut self, group: GroupId, reason: Reason, stop: Stop, now: Tick) -> Task {
@@ -281,21 +225,13 @@ impl Run {
             // Nothing is harder than KILL; the runner reports the end.
             Stop::Kill => None,
         };
-        self.phase = Phase::Stopping {
-            group,
-            reason,
-            sent: stop,
-            escalates,
-        };
+        self.phase = Phase::Stopping { group, reason, sent: stop, escalates };
         Task::Stop { group, stop }
     }
 
     fn over(&mut self, end: RunEnd) -> Step {
         self.phase = Phase::Over;
-        Step {
-            tasks: Vec::new(),
-            end: Some(end),
-        }
+        Step { tasks: Vec::new(), end: Some(end) }
     }
 
     fn group(&self) -> Option<GroupId> {
@@ -306,11 +242,6 @@ impl Run {
     }
 
     fn follow(&self, group: GroupId) -> Task {
-        Task::Follow {
-            group,
-            verb: self.verb,
-            target: Box::new(self.target.clone()),
-            ready: self.ready,
-        }
+        Task::Follow { group, verb: self.verb, target: Box::new(self.target.clone()), ready: self.ready }
     }
 }

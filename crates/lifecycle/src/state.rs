@@ -50,10 +50,7 @@ pub struct Evidence {
 impl Evidence {
     /// Notes that `source` says `finding`.
     pub fn new(source: impl Into<String>, finding: impl Into<String>) -> Self {
-        Self {
-            source: source.into(),
-            finding: finding.into(),
-        }
+        Self { source: source.into(), finding: finding.into() }
     }
 }
 

@@ -47,22 +47,16 @@ pub fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
 
 /// Writes `message` as one frame.
 pub fn write_frame<T: Serialize>(writer: &mut impl Write, message: &T) -> Result<(), FrameError> {
-    writer
-        .write_all(&encode(message)?)
-        .map_err(FrameError::Connection)
+    writer.write_all(&encode(message)?).map_err(FrameError::Connection)
 }
 
 /// Reads one frame.
 pub fn read_frame<T: DeserializeOwned>(reader: &mut impl Read) -> Result<T, FrameError> {
     let mut prefix = [0; 4];
-    reader
-        .read_exact(&mut prefix)
-        .map_err(FrameError::Connection)?;
+    reader.read_exact(&mut prefix).map_err(FrameError::Connection)?;
     let length = body_length(prefix)?;
     let mut body = vec![0; length];
-    reader
-        .read_exact(&mut body)
-        .map_err(FrameError::Connection)?;
+    reader.read_exact(&mut body).map_err(FrameError::Connection)?;
     decode(&body)
 }
 

@@ -17,32 +17,17 @@ pub(crate) enum JobEnd {
     /// Another process holds the database; nothing was done.
     Busy(Option<Holder>),
     /// It did not do what it was for.
-    Failed {
-        state: State,
-        summary: String,
-        advice: Option<String>,
-        transient: bool,
-    },
+    Failed { state: State, summary: String, advice: Option<String>, transient: bool },
 }
 
 pub(super) fn untouched(order: &Order, reason: &str, transient: bool) -> JobEnd {
-    JobEnd::Failed {
-        state: order.found,
-        summary: reason.to_owned(),
-        advice: None,
-        transient,
-    }
+    JobEnd::Failed { state: order.found, summary: reason.to_owned(), advice: None, transient }
 }
 
 /// The work was done, so there is a graph; without a proof it only is not known to match.
 pub(super) fn unproved(reason: &str) -> JobEnd {
     let summary = format!("the work was done and could not be proved: {reason}");
-    JobEnd::Failed {
-        state: State::Drift,
-        summary,
-        advice: None,
-        transient: true,
-    }
+    JobEnd::Failed { state: State::Drift, summary, advice: None, transient: true }
 }
 
 pub(super) fn half_done(order: &Order, summary: String, advice: Option<String>) -> JobEnd {
@@ -51,12 +36,7 @@ pub(super) fn half_done(order: &Order, summary: String, advice: Option<String>) 
         // A sync deletes nothing; what it left is behind at worst.
         JobKind::Sync => State::Drift,
     };
-    JobEnd::Failed {
-        state,
-        summary,
-        advice,
-        transient: false,
-    }
+    JobEnd::Failed { state, summary, advice, transient: false }
 }
 
 pub(super) fn stopped(order: &Order) -> JobEnd {
@@ -67,10 +47,5 @@ pub(super) fn no_grammars() -> JobEnd {
     let summary = "cgc found code and made no symbol of it: its grammars are missing".to_owned();
     let advice = "cgc fetches tree-sitter grammars when it first needs them: go online once, or set \
                   TREE_SITTER_LANGUAGE_PACK_LIBS_DIR, then run `steward rebuild`.";
-    JobEnd::Failed {
-        state: State::Incomplete,
-        summary,
-        advice: Some(advice.to_owned()),
-        transient: false,
-    }
+    JobEnd::Failed { state: State::Incomplete, summary, advice: Some(advice.to_owned()), transient: false }
 }

@@ -61,9 +61,7 @@ impl Job {
             Proof::NoSymbols => Outcome::end(no_grammars()),
             Proof::FilesDiffer { missing, surplus } => {
                 let example = missing.first().or(surplus.first());
-                let example = example
-                    .map(|path| format!(", for example {}", path.display()))
-                    .unwrap_or_default();
+                let example = example.map(|path| format!(", for example {}", path.display())).unwrap_or_default();
                 let summary = format!(
                     "cgc reported success and its graph lacks {} files and holds {} that are gone{example}",
                     missing.len(),

@@ -48,9 +48,7 @@ impl Lifecycle {
     }
 
     fn may_try(&self, session: &SessionId) -> bool {
-        self.sessions
-            .get(session)
-            .is_some_and(|attendance| attendance.failures <= 1)
+        self.sessions.get(session).is_some_and(|attendance| attendance.failures <= 1)
     }
 
     fn may_create(&self) -> bool {
@@ -86,16 +84,9 @@ impl Lifecycle {
     fn tell_all(&mut self, notice: &Notice) -> Vec<Effect> {
         let untold = |told: &BTreeSet<NoticeKind>| !told.contains(&notice.kind);
         let mut effects = Vec::new();
-        for (session, attendance) in self
-            .sessions
-            .iter_mut()
-            .filter(|(_, attendance)| untold(&attendance.told))
-        {
+        for (session, attendance) in self.sessions.iter_mut().filter(|(_, attendance)| untold(&attendance.told)) {
             attendance.told.insert(notice.kind);
-            effects.push(Effect::Task(Task::Notify {
-                session: session.clone(),
-                notice: notice.clone(),
-            }));
+            effects.push(Effect::Task(Task::Notify { session: session.clone(), notice: notice.clone() }));
         }
         effects
     }
@@ -113,31 +104,18 @@ impl Lifecycle {
         }
         let job = match (wish.job, self.knowledge.state) {
             (_, State::Unavailable) => {
-                return all(&JobAnswer::Refused {
-                    reason,
-                    advice: notices::unavailable("").advice,
-                });
+                return all(&JobAnswer::Refused { reason, advice: notices::unavailable("").advice });
             }
             (_, State::Busy) => {
                 let advice = notices::busy(self.holder.as_ref()).advice;
-                return all(&JobAnswer::Finished {
-                    succeeded: false,
-                    summary: reason,
-                    advice,
-                });
+                return all(&JobAnswer::Finished { succeeded: false, summary: reason, advice });
             }
             (JobKind::Index | JobKind::Sync, State::Corrupt) => {
-                return all(&JobAnswer::Refused {
-                    reason,
-                    advice: notices::corrupt("").advice,
-                });
+                return all(&JobAnswer::Refused { reason, advice: notices::corrupt("").advice });
             }
             (JobKind::Sync, State::Unindexed) => {
                 let advice = Some("Create it with `steward index`.".to_owned());
-                return all(&JobAnswer::Refused {
-                    reason: "there is no graph yet".to_owned(),
-                    advice,
-                });
+                return all(&JobAnswer::Refused { reason: "there is no graph yet".to_owned(), advice });
             }
             (JobKind::Index | JobKind::Sync, State::Unknown) => {
                 let advice = Some("See `steward doctor`.".to_owned());
@@ -145,11 +123,7 @@ impl Lifecycle {
             }
             (JobKind::Index | JobKind::Sync, State::Clean) => {
                 let summary = format!("nothing to do: {reason}");
-                return all(&JobAnswer::Finished {
-                    succeeded: true,
-                    summary,
-                    advice: None,
-                });
+                return all(&JobAnswer::Finished { succeeded: true, summary, advice: None });
             }
             (JobKind::Index, State::Drift) => JobKind::Sync,
             (JobKind::Sync, State::Incomplete) => JobKind::Index,
@@ -167,18 +141,12 @@ impl Lifecycle {
 
     pub(super) fn refuse_wish(&mut self, reason: &str, advice: Option<&str>) -> Vec<Effect> {
         let clients = self.wish.take().map(|wish| wish.clients).unwrap_or_default();
-        clients
-            .into_iter()
-            .map(|client| refuse(client, reason, advice))
-            .collect()
+        clients.into_iter().map(|client| refuse(client, reason, advice)).collect()
     }
 
     fn start(&mut self, kind: JobKind, origin: Origin, clients: BTreeSet<ClientId>, now: Tick) -> Vec<Effect> {
         let (Some(target), Some(terms), Some(database)) = (self.target(), &self.terms, self.database()) else {
-            return clients
-                .into_iter()
-                .map(|client| refuse(client, "cgc was not found", None))
-                .collect();
+            return clients.into_iter().map(|client| refuse(client, "cgc was not found", None)).collect();
         };
         let order = Order {
             kind,
@@ -217,19 +185,8 @@ impl Lifecycle {
         match end {
             JobEnd::Proved { receipt, left } => effects.extend(self.job_proved(&job, *receipt, left, now)),
             JobEnd::Busy(holder) => effects.extend(self.job_busy(&job, holder, now)),
-            JobEnd::Failed {
-                state,
-                summary,
-                advice,
-                transient,
-            } => {
-                let result = JobResult {
-                    job: job.order.kind,
-                    succeeded: false,
-                    summary,
-                    advice,
-                    at: now,
-                };
+            JobEnd::Failed { state, summary, advice, transient } => {
+                let result = JobResult { job: job.order.kind, succeeded: false, summary, advice, at: now };
                 effects.extend(self.job_failed(&job, state, result, transient, now));
             }
         }
@@ -262,28 +219,17 @@ impl Lifecycle {
         self.knowledge.since = now;
         self.receipt = Some(receipt);
         self.difference = Some(left);
-        self.last_job = Some(JobResult {
-            job: job.order.kind,
-            succeeded: true,
-            summary: summary.clone(),
-            advice: None,
-            at: now,
-        });
+        self.last_job =
+            Some(JobResult { job: job.order.kind, succeeded: true, summary: summary.clone(), advice: None, at: now });
         let mut effects = self.tell_all(&notice);
-        let answer = JobAnswer::Finished {
-            succeeded: true,
-            summary,
-            advice: None,
-        };
+        let answer = JobAnswer::Finished { succeeded: true, summary, advice: None };
         effects.extend(answer_all(&job.clients, &answer));
         effects
     }
 
     fn job_busy(&mut self, job: &Job, holder: Option<Holder>, now: Tick) -> Vec<Effect> {
         let notice = notices::busy(holder.as_ref());
-        let who = holder
-            .as_ref()
-            .map_or_else(|| "another process".to_owned(), describe_holder);
+        let who = holder.as_ref().map_or_else(|| "another process".to_owned(), describe_holder);
         let summary = format!("{who} holds the database");
         self.holder = holder;
         self.count_failure(job, true);
@@ -294,11 +240,7 @@ impl Lifecycle {
             advice: notice.advice.clone(),
             at: now,
         });
-        let answer = JobAnswer::Finished {
-            succeeded: false,
-            summary,
-            advice: notice.advice.clone(),
-        };
+        let answer = JobAnswer::Finished { succeeded: false, summary, advice: notice.advice.clone() };
         let mut effects = answer_all(&job.clients, &answer);
         effects.extend(self.tell_all(&notice));
         effects
@@ -320,11 +262,8 @@ impl Lifecycle {
             | State::Drift
             | State::Clean => notices::indexing_failed(&result.summary, result.advice.as_deref()),
         };
-        let answer = JobAnswer::Finished {
-            succeeded: false,
-            summary: result.summary.clone(),
-            advice: result.advice.clone(),
-        };
+        let answer =
+            JobAnswer::Finished { succeeded: false, summary: result.summary.clone(), advice: result.advice.clone() };
         self.last_job = Some(result);
         let mut effects = answer_all(&job.clients, &answer);
         effects.extend(self.tell_all(&notice));
@@ -358,11 +297,5 @@ impl Lifecycle {
 }
 
 fn answer_all(clients: &BTreeSet<ClientId>, answer: &JobAnswer) -> Vec<Effect> {
-    clients
-        .iter()
-        .map(|client| Effect::Answer {
-            client: *client,
-            answer: answer.clone(),
-        })
-        .collect()
+    clients.iter().map(|client| Effect::Answer { client: *client, answer: answer.clone() }).collect()
 }

@@ -64,12 +64,7 @@ impl Lifecycle {
                 self.caution = None;
                 let mut evidence = evidence;
                 evidence.push(Evidence::new("question", reason));
-                self.phase = Phase::Asking(Box::new(Asking {
-                    evidence,
-                    receipt,
-                    run: None,
-                    since,
-                }));
+                self.phase = Phase::Asking(Box::new(Asking { evidence, receipt, run: None, since }));
                 self.database().map(Effect::Acquire).into_iter().collect()
             }
         }
@@ -104,33 +99,26 @@ impl Lifecycle {
     }
 
     pub(super) fn not_inspected(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
-        let Phase::Inspecting { .. } = self.phase else {
+        let Phase::Inspecting { depth, .. } = self.phase else {
             return Vec::new();
         };
         let reason = problem.0.clone();
         self.last_problem = Some((problem, now));
-        self.settle(State::Unknown, &reason, Vec::new(), now)
+        self.conclude(depth, State::Unknown, &reason, Vec::new(), now)
     }
 
     pub(super) fn compared(&mut self, comparison: Option<Comparison>, now: Tick) -> Vec<Effect> {
-        let Phase::Comparing { evidence, .. } = &self.phase else {
+        let Phase::Comparing { evidence, depth, .. } = &self.phase else {
             return Vec::new();
         };
-        let mut evidence = evidence.clone();
+        let (mut evidence, depth) = (evidence.clone(), *depth);
         let Some(comparison) = comparison else {
             evidence.push(Evidence::new("manifest", "it is gone"));
-            return self.settle(
-                State::Drift,
-                "what the graph was made of is no longer recorded",
-                evidence,
-                now,
-            );
+            let reason = "what the graph was made of is no longer recorded";
+            return self.conclude(depth, State::Drift, reason, evidence, now);
         };
         let (state, reason) = if comparison.difference.is_empty() {
-            (
-                State::Clean,
-                "every file is as it was when the graph was proved".to_owned(),
-            )
+            (State::Clean, "every file is as it was when the graph was proved".to_owned())
         } else {
             (State::Drift, describe(&comparison.difference))
         };
@@ -140,13 +128,13 @@ impl Lifecycle {
     }
 
     pub(super) fn not_compared(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
-        let Phase::Comparing { evidence, .. } = &self.phase else {
+        let Phase::Comparing { evidence, depth, .. } = &self.phase else {
             return Vec::new();
         };
-        let evidence = evidence.clone();
+        let (evidence, depth) = (evidence.clone(), *depth);
         let reason = problem.0.clone();
         self.last_problem = Some((problem, now));
-        self.settle(State::Unknown, &reason, evidence, now)
+        self.conclude(depth, State::Unknown, &reason, evidence, now)
     }
 
     pub(super) fn database_recorded(&mut self, now: Tick) -> Vec<Effect> {
@@ -157,11 +145,7 @@ impl Lifecycle {
         if self.shutting_down {
             return self.settle(State::Unknown, "the companion is ending", evidence, now);
         }
-        self.phase = Phase::Comparing {
-            evidence,
-            since,
-            depth: Depth::Decisive,
-        };
+        self.phase = Phase::Comparing { evidence, since, depth: Depth::Decisive };
         vec![Effect::Task(self.compare_task())]
     }
 
@@ -169,12 +153,7 @@ impl Lifecycle {
         let Phase::Asking(asking) = &self.phase else {
             return Vec::new();
         };
-        let Asking {
-            mut evidence,
-            receipt,
-            since,
-            ..
-        } = (**asking).clone();
+        let Asking { mut evidence, receipt, since, .. } = (**asking).clone();
         let mut effects = self.release();
         let (state, reason) = match end {
             RunEnd::Verdict(Verdict::Holds(inventory)) => {
@@ -187,15 +166,9 @@ impl Lifecycle {
                     return effects;
                 }
                 if inventory.counts.files == 0 {
-                    (
-                        State::Incomplete,
-                        "the graph holds no file of this workspace".to_owned(),
-                    )
+                    (State::Incomplete, "the graph holds no file of this workspace".to_owned())
                 } else {
-                    (
-                        State::Drift,
-                        "the graph was made or changed by another program and is not proved".to_owned(),
-                    )
+                    (State::Drift, "the graph was made or changed by another program and is not proved".to_owned())
                 }
             }
             RunEnd::Verdict(Verdict::Unindexed) => {
@@ -219,10 +192,7 @@ impl Lifecycle {
                 | Verdict::Interrupted
                 | Verdict::Report(_),
             ) => (State::Unknown, "cgc answered something unexpected".to_owned()),
-            RunEnd::TimedOut => (
-                State::Unknown,
-                "cgc did not answer in time and was stopped (timeout)".to_owned(),
-            ),
+            RunEnd::TimedOut => (State::Unknown, "cgc did not answer in time and was stopped (timeout)".to_owned()),
             RunEnd::Stopped => (State::Unknown, "asking the graph was given up".to_owned()),
             RunEnd::NotStarted(problem) | RunEnd::Lost(problem) => (State::Unknown, problem.0),
         };
@@ -242,29 +212,17 @@ impl Lifecycle {
                 vec![Effect::Task(Task::RecordDatabase(path))]
             }
             None => {
-                self.phase = Phase::Comparing {
-                    evidence,
-                    since,
-                    depth: Depth::Decisive,
-                };
+                self.phase = Phase::Comparing { evidence, since, depth: Depth::Decisive };
                 vec![Effect::Task(self.compare_task())]
             }
         }
     }
 
     fn compare_task(&self) -> Task {
-        Task::Compare(
-            self.facts
-                .as_ref()
-                .map(|facts| facts.location.exclusions.clone())
-                .unwrap_or_default(),
-        )
+        Task::Compare(self.facts.as_ref().map(|facts| facts.location.exclusions.clone()).unwrap_or_default())
     }
 }
 
 fn holds(counts: &GraphCounts) -> String {
-    format!(
-        "it holds {} files, {} functions and {} classes",
-        counts.files, counts.functions, counts.classes
-    )
+    format!("it holds {} files, {} functions and {} classes", counts.files, counts.functions, counts.classes)
 }
