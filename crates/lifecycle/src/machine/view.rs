@@ -70,6 +70,16 @@ impl Lifecycle {
         matches!(self.phase, Phase::Idle) && self.wish.is_none()
     }
 
+    /// Whether records are being read or the tree is being compared: what is known may change in a moment.
+    pub fn is_looking(&self) -> bool {
+        matches!(self.phase, Phase::Inspecting { .. } | Phase::Comparing { .. })
+    }
+
+    /// Whether records are being read, which takes no longer than a few file reads.
+    pub fn is_inspecting(&self) -> bool {
+        matches!(self.phase, Phase::Inspecting { .. })
+    }
+
     /// Whether nothing needs this machine any more.
     pub fn is_abandoned(&self) -> bool {
         self.is_idle() && self.sessions.is_empty()

@@ -1,0 +1,325 @@
+//! The application machine.
+//!
+//! It must never know why a workspace does what it does; it routes, queues and counts.
+
+mod places;
+mod view;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use steward_config::{Resolved, Settings};
+use steward_lifecycle::{ClientId, JobAnswer, Lifecycle, Policy, Problem, Terms};
+use steward_ports::{GraphQuery, JobKind, SessionId, Tick, WorkspaceRoot};
+
+pub use self::view::StatusView;
+use crate::databases::Databases;
+use crate::event::{ClientAnswer, Effect, Event, Happened, Origin, RequestId, SessionFacts, StatusQuestion, Task};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Session {
+    facts: SessionFacts,
+    /// Where its workspace is, once that is known.
+    root: Option<WorkspaceRoot>,
+    /// The resolution that is under way.
+    request: Option<RequestId>,
+    /// What happened before the workspace was known.
+    waiting: Vec<Happened>,
+    /// Whether the human was told of ignored settings.
+    told_of_settings: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Place {
+    lifecycle: Lifecycle,
+    settings: Resolved,
+    /// Clients that read the status as soon as the look is over.
+    readers: Vec<ClientId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    No,
+    AfterJobs,
+    Now,
+}
+
+/// All sessions, workspaces and databases of one user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steward {
+    sessions: BTreeMap<SessionId, Session>,
+    places: BTreeMap<WorkspaceRoot, Place>,
+    databases: Databases,
+    requests: BTreeMap<RequestId, Origin>,
+    next_request: u64,
+    ending: Ending,
+    idle_exit: Duration,
+    idle_since: Option<Tick>,
+    last_problem: Option<(Problem, Tick)>,
+}
+
+impl Steward {
+    /// Nobody is there at `now`.
+    pub fn new(now: Tick) -> Self {
+        Self {
+            sessions: BTreeMap::new(),
+            places: BTreeMap::new(),
+            databases: Databases::default(),
+            requests: BTreeMap::new(),
+            next_request: 0,
+            ending: Ending::No,
+            idle_exit: Settings::default().daemon.idle_exit,
+            idle_since: Some(now),
+            last_problem: None,
+        }
+    }
+
+    /// Hears `event` at `now` and returns what is to be done.
+    #[must_use]
+    pub fn on(&mut self, event: Event, now: Tick) -> Vec<Effect> {
+        let effects = match event {
+            Event::Harness { session, happened } => self.harness(session, happened, now),
+            Event::HarnessGone(session) => self.session_gone(&session, now),
+            Event::JobRequested { job, question } => self.job_requested(job, question),
+            Event::StatusRequested(question) => self.status_requested(question),
+            Event::ClientLeft(client) => self.client_left(client, now),
+            Event::StopRequested { drain } => self.stop(drain, now),
+            Event::Resolved { request, outcome } => self.resolved(request, *outcome, now),
+            Event::Workspace { root, event } => self.tell(&root, event, now),
+            Event::TaskFailed(problem) => {
+                self.last_problem = Some((problem, now));
+                Vec::new()
+            }
+            Event::DeadlineReached => self.deadline_reached(now),
+        };
+        self.note_idleness(now);
+        effects
+    }
+
+    /// When [`Event::DeadlineReached`] is due, if nothing else happens before.
+    pub fn deadline(&self) -> Option<Tick> {
+        let idle = self.idle_since.map(|since| since.after(self.idle_exit));
+        self.places.values().filter_map(|place| place.lifecycle.deadline()).chain(idle).min()
+    }
+
+    /// Whether the daemon may end: it was asked to and nothing is left, or nobody was there for long enough.
+    pub fn is_finished(&self, now: Tick) -> bool {
+        match self.ending {
+            Ending::No => self.idle_since.is_some_and(|since| since.after(self.idle_exit) <= now),
+            Ending::AfterJobs => !self.places.values().any(|place| place.lifecycle.has_job()),
+            Ending::Now => self.places.values().all(|place| place.lifecycle.is_idle()),
+        }
+    }
+
+    /// Whether new work is refused.
+    pub fn is_ending(&self) -> bool {
+        self.ending != Ending::No
+    }
+
+    fn harness(&mut self, facts: SessionFacts, happened: Happened, now: Tick) -> Vec<Effect> {
+        if self.is_ending() {
+            return Vec::new();
+        }
+        let id = facts.id.clone();
+        if matches!(happened, Happened::SessionEnded { continues: false }) {
+            return self.session_gone(&id, now);
+        }
+        let mut effects = Vec::new();
+        let moved = match self.sessions.get(&id) {
+            None => {
+                effects.push(watch(&facts));
+                true
+            }
+            Some(session) => session.facts.directory != facts.directory && may_move(&happened),
+        };
+        let session = self.sessions.entry(id.clone()).or_insert_with(|| Session::new(facts.clone()));
+        if moved {
+            session.facts = facts;
+            effects.extend(self.resolve_session(&id));
+        }
+        effects.extend(self.session_event(&id, happened, now));
+        effects
+    }
+
+    fn session_event(&mut self, id: &SessionId, happened: Happened, now: Tick) -> Vec<Effect> {
+        let Some(session) = self.sessions.get_mut(id) else { return Vec::new() };
+        let Some(root) = session.root.clone().filter(|_| session.request.is_none()) else {
+            session.waiting.push(happened);
+            return Vec::new();
+        };
+        let Some(event) = self.translate(id, &root, happened) else { return Vec::new() };
+        self.tell(&root, event, now)
+    }
+
+    fn translate(&self, id: &SessionId, root: &WorkspaceRoot, happened: Happened) -> Option<steward_lifecycle::Event> {
+        let session = id.clone();
+        match happened {
+            Happened::SessionStarted => {
+                let terms = self.terms_of_session(id, root)?;
+                Some(steward_lifecycle::Event::Joined { session, terms })
+            }
+            Happened::PromptSubmitted | Happened::TurnEnded => {
+                Some(steward_lifecycle::Event::LookRequested { session })
+            }
+            Happened::Edited { paths } => {
+                let inside = paths.is_empty() || paths.iter().any(|path| path.starts_with(root.as_path()));
+                inside.then_some(steward_lifecycle::Event::EditObserved)
+            }
+            Happened::SessionEnded { continues: true } => Some(steward_lifecycle::Event::Replaced { session }),
+            Happened::SessionEnded { continues: false } => Some(steward_lifecycle::Event::Left { session }),
+        }
+    }
+
+    fn session_gone(&mut self, id: &SessionId, now: Tick) -> Vec<Effect> {
+        let Some(session) = self.sessions.remove(id) else { return Vec::new() };
+        if let Some(request) = session.request {
+            self.requests.remove(&request);
+        }
+        match session.root {
+            Some(root) => self.tell(&root, steward_lifecycle::Event::Left { session: id.clone() }, now),
+            None => Vec::new(),
+        }
+    }
+
+    fn job_requested(&mut self, job: JobKind, question: StatusQuestion) -> Vec<Effect> {
+        let StatusQuestion { client, directory, environment } = question;
+        if self.is_ending() {
+            let answer = JobAnswer::Refused { reason: "the companion is ending".to_owned(), advice: None };
+            return vec![Effect::Answer { client, answer: ClientAnswer::Job { answer, activity: None } }];
+        }
+        self.resolve(Origin::Job { client, job, environment: environment.clone() }, directory, environment)
+    }
+
+    fn status_requested(&mut self, question: StatusQuestion) -> Vec<Effect> {
+        let StatusQuestion { client, directory, environment } = question;
+        self.resolve(Origin::Status { client, environment: environment.clone() }, directory, environment)
+    }
+
+    fn client_left(&mut self, client: ClientId, now: Tick) -> Vec<Effect> {
+        self.requests.retain(|_, origin| match origin {
+            Origin::Session(_) => true,
+            Origin::Job { client: asking, .. } | Origin::Status { client: asking, .. } => *asking != client,
+        });
+        let roots: Vec<WorkspaceRoot> = self.places.keys().cloned().collect();
+        let mut effects = Vec::new();
+        for root in roots {
+            if let Some(place) = self.places.get_mut(&root) {
+                place.readers.retain(|reader| *reader != client);
+            }
+            effects.extend(self.tell(&root, steward_lifecycle::Event::ClientLeft { client }, now));
+        }
+        effects
+    }
+
+    fn stop(&mut self, drain: bool, now: Tick) -> Vec<Effect> {
+        if drain {
+            if self.ending == Ending::No {
+                self.ending = Ending::AfterJobs;
+            }
+            return Vec::new();
+        }
+        self.ending = Ending::Now;
+        let roots: Vec<WorkspaceRoot> = self.places.keys().cloned().collect();
+        roots.iter().flat_map(|root| self.tell(root, steward_lifecycle::Event::ShutdownRequested, now)).collect()
+    }
+
+    fn deadline_reached(&mut self, now: Tick) -> Vec<Effect> {
+        let due = |place: &Place| place.lifecycle.deadline().is_some_and(|deadline| deadline <= now);
+        let roots: Vec<WorkspaceRoot> =
+            self.places.iter().filter(|(_, place)| due(place)).map(|(root, _)| root.clone()).collect();
+        roots.iter().flat_map(|root| self.tell(root, steward_lifecycle::Event::DeadlineReached, now)).collect()
+    }
+
+    /// Hands `event` to the workspace and carries on until no workspace has anything to say to another.
+    fn tell(&mut self, root: &WorkspaceRoot, event: steward_lifecycle::Event, now: Tick) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let mut queue = VecDeque::from([(root.clone(), event)]);
+        while let Some((root, event)) = queue.pop_front() {
+            let Some(place) = self.places.get_mut(&root) else { continue };
+            for effect in place.lifecycle.on(event, now) {
+                self.route(&root, effect, &mut queue, &mut effects);
+            }
+            effects.extend(self.answer_readers(&root));
+        }
+        effects
+    }
+
+    fn route(
+        &mut self,
+        root: &WorkspaceRoot,
+        effect: steward_lifecycle::Effect,
+        queue: &mut VecDeque<(WorkspaceRoot, steward_lifecycle::Event)>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let granted = match effect {
+            steward_lifecycle::Effect::Task(task) => {
+                effects.push(Effect::Task(Task::Workspace { root: root.clone(), task }));
+                None
+            }
+            steward_lifecycle::Effect::Acquire(database) => self.databases.acquire(database, root.clone()),
+            steward_lifecycle::Effect::Release(database) => self.databases.release(&database, root),
+            steward_lifecycle::Effect::Answer { client, answer } => {
+                let activity = self.places.get(root).and_then(|place| place.lifecycle.activity());
+                effects.push(Effect::Answer { client, answer: ClientAnswer::Job { answer, activity } });
+                None
+            }
+        };
+        queue.extend(granted.map(|next| (next, steward_lifecycle::Event::DatabaseGranted)));
+    }
+
+    /// A status is read as soon as the look is over; work that goes on is part of the status.
+    fn answer_readers(&mut self, root: &WorkspaceRoot) -> Vec<Effect> {
+        let Some(place) = self.places.get_mut(root) else { return Vec::new() };
+        if place.lifecycle.is_looking() {
+            return Vec::new();
+        }
+        let answer = ClientAnswer::StatusReady(root.clone());
+        place.readers.drain(..).map(|client| Effect::Answer { client, answer: answer.clone() }).collect()
+    }
+
+    fn note_idleness(&mut self, now: Tick) {
+        let busy = !self.sessions.is_empty()
+            || !self.requests.is_empty()
+            || self.places.values().any(|place| !place.lifecycle.is_idle());
+        self.idle_since = match (busy, self.idle_since) {
+            (true, _) => None,
+            (false, Some(since)) => Some(since),
+            (false, None) => Some(now),
+        };
+    }
+}
+
+impl Session {
+    fn new(facts: SessionFacts) -> Self {
+        Self { facts, root: None, request: None, waiting: Vec::new(), told_of_settings: false }
+    }
+}
+
+fn watch(facts: &SessionFacts) -> Effect {
+    Effect::Task(Task::WatchHarness { session: facts.id.clone(), process: facts.process.clone() })
+}
+
+/// A session moves to another workspace with its conversation, not with every `cd` of a tool.
+fn may_move(happened: &Happened) -> bool {
+    match happened {
+        Happened::SessionStarted | Happened::PromptSubmitted => true,
+        Happened::Edited { .. } | Happened::TurnEnded | Happened::SessionEnded { .. } => false,
+    }
+}
+
+fn terms(settings: &Settings, root: &Path, environment: &steward_ports::Environment) -> Terms {
+    Terms {
+        policy: Policy {
+            auto_create: settings.lifecycle.auto_create,
+            sync_on_start: settings.lifecycle.sync_on_start,
+            command_timeout: settings.cgc.timeout,
+            maintenance_timeout: settings.cgc.maintenance_timeout,
+        },
+        query: GraphQuery {
+            root: PathBuf::from(root),
+            executable: settings.cgc.executable.clone(),
+            environment: environment.clone(),
+        },
+    }
+}
