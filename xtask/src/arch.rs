@@ -73,15 +73,9 @@ pub(crate) struct Program {
 /// The programs of all adapters; those of `tests/` are for tests only.
 pub(crate) fn programs(workspace: &Workspace) -> anyhow::Result<Vec<Program>> {
     let (rules, packages) = read(workspace)?;
-    let hooks = rules
-        .closures
-        .get(HOOKS)
-        .with_context(|| format!("there is no closure rule `{HOOKS}`"))?;
+    let hooks = rules.closures.get(HOOKS).with_context(|| format!("there is no closure rule `{HOOKS}`"))?;
     let mut programs = Vec::new();
-    for package in packages
-        .iter()
-        .filter(|package| package.folder.starts_with("adapters/"))
-    {
+    for package in packages.iter().filter(|package| package.folder.starts_with("adapters/")) {
         let is_for_hooks = hooks.has_member(package);
         programs.extend(package.binaries.iter().map(|binary| Program {
             package: package.name.clone(),
@@ -140,10 +134,7 @@ fn packages(metadata: &Metadata) -> anyhow::Result<Vec<Package>> {
             });
         }
         let binaries = package.targets.iter().filter(|target| target.is_bin());
-        let roots = package
-            .targets
-            .iter()
-            .filter_map(|target| target.src_path.strip_prefix(folder).ok());
+        let roots = package.targets.iter().filter_map(|target| target.src_path.strip_prefix(folder).ok());
         packages.push(Package {
             name: package.name.to_string(),
             folder: relative(folder)?,

@@ -22,9 +22,7 @@ pub(crate) fn cargo() -> Command {
 
 /// Runs to the end with the output passed through; fails unless the exit code is 0.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
+    let status = command.status().with_context(|| format!("cannot start {}", shown(command)))?;
     if !status.success() {
         bail!("{} failed ({status})", shown(command));
     }
@@ -33,18 +31,11 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 
 /// Runs to the end and returns standard output; on failure the error carries the end of standard error.
 pub(crate) fn capture(command: &mut Command) -> anyhow::Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
+    let output = command.output().with_context(|| format!("cannot start {}", shown(command)))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if !output.status.success() {
         let said = [text(&output.stdout), text(&output.stderr)].concat();
-        bail!(
-            "{} failed ({}):\n{}",
-            shown(command),
-            output.status,
-            last_lines(&said, 30)
-        );
+        bail!("{} failed ({}):\n{}", shown(command), output.status, last_lines(&said, 30));
     }
     Ok(text(&output.stdout))
 }
@@ -88,9 +79,6 @@ mod tests {
     fn a_missing_program_is_named() {
         let error = run(&mut program("no-such-program-here")).unwrap_err();
 
-        assert!(
-            format!("{error:#}").contains("cannot start `no-such-program-here`"),
-            "{error:#}"
-        );
+        assert!(format!("{error:#}").contains("cannot start `no-such-program-here`"), "{error:#}");
     }
 }

@@ -26,9 +26,8 @@ pub(crate) fn run(workspace: &Workspace, prefix: Option<PathBuf>) -> anyhow::Res
 
     let host = host_triple()?;
     let can_be_static = host.ends_with("-linux-gnu") || host.ends_with("-linux-musl");
-    let (for_hooks, others): (Vec<Program>, Vec<Program>) = arch::programs(workspace)?
-        .into_iter()
-        .partition(|program| program.is_for_hooks && can_be_static);
+    let (for_hooks, others): (Vec<Program>, Vec<Program>) =
+        arch::programs(workspace)?.into_iter().partition(|program| program.is_for_hooks && can_be_static);
     let built_statically = build(workspace, &for_hooks, Some(&host))?;
     let built = build(workspace, &others, None)?;
     for binary in built_statically.iter().chain(&built) {
@@ -46,16 +45,12 @@ fn build(workspace: &Workspace, programs: &[Program], static_for: Option<&str>) 
     }
     let packages: BTreeSet<&str> = programs.iter().map(|program| program.package.as_str()).collect();
     let mut command = cargo();
-    command
-        .args(["build", "--release", "--bins"])
-        .current_dir(workspace.root());
+    command.args(["build", "--release", "--bins"]).current_dir(workspace.root());
     command.args(packages.iter().map(|package| format!("--package={package}")));
     let mut output = workspace.target();
     if let Some(target) = static_for {
         let flags = std::env::var("RUSTFLAGS").unwrap_or_default();
-        command
-            .args(["--target", target])
-            .env("RUSTFLAGS", format!("{flags} -C target-feature=+crt-static"));
+        command.args(["--target", target]).env("RUSTFLAGS", format!("{flags} -C target-feature=+crt-static"));
         output.push(target);
     }
     run_command(&mut command)?;

@@ -17,9 +17,7 @@ pub(crate) struct Marker(String);
 
 /// Gives a command, and everything that it starts, this run's mark.
 pub(crate) fn mark(command: &mut Command) -> Marker {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let value = format!("{}-{}", std::process::id(), now.as_nanos());
     command.env(VARIABLE, &value);
     Marker(format!("{VARIABLE}={value}"))
@@ -47,9 +45,7 @@ fn find(marker: &Marker) -> Vec<String> {
             let pid = entry.file_name().into_string().ok()?;
             // Processes of other users cannot be read, and those that have ended have no environment.
             let environment = fs::read(entry.path().join("environ")).ok()?;
-            let is_marked = environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == marker.0.as_bytes());
+            let is_marked = environment.split(|byte| *byte == 0).any(|variable| variable == marker.0.as_bytes());
             let command = fs::read(entry.path().join("cmdline")).ok()?;
             let shown = String::from_utf8_lossy(&command).replace('\0', " ");
             is_marked.then(|| format!("  {pid}: {}", shown.trim_end()))
@@ -79,10 +75,7 @@ mod tests {
         child.wait().unwrap();
 
         assert_eq!(while_running.len(), 1, "{while_running:?}");
-        assert!(
-            while_running[0].contains(&format!("{}: cat", child.id())),
-            "{while_running:?}"
-        );
+        assert!(while_running[0].contains(&format!("{}: cat", child.id())), "{while_running:?}");
         assert_eq!(wait_until_gone(&marker), Vec::<String>::new());
     }
 }

@@ -1,11 +1,7 @@
 //! The project's build and test commands: reads the command line and hands over to one module per command.
 //!
 //! This crate never becomes part of the product, and the product never depends on it.
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "these commands talk to a developer's terminal"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "these commands talk to a developer's terminal")]
 
 use std::process::ExitCode;
 

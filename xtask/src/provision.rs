@@ -97,10 +97,7 @@ impl Installation {
     /// `name` holds the version; `pins` is everything that decides what gets installed, lock files included, so that a
     /// changed pin makes the old folder incomplete.
     pub(crate) fn new(workspace: &Workspace, name: &str, pins: String) -> Self {
-        Self {
-            directory: workspace.cache().join(name),
-            pins,
-        }
+        Self { directory: workspace.cache().join(name), pins }
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -156,10 +153,7 @@ mod tests {
     use super::*;
 
     fn installation(directory: &Path, pins: &str) -> Installation {
-        Installation {
-            directory: directory.join("tool-1.0"),
-            pins: pins.to_owned(),
-        }
+        Installation { directory: directory.join("tool-1.0"), pins: pins.to_owned() }
     }
 
     #[test]
@@ -200,9 +194,7 @@ mod tests {
     #[test]
     fn changed_pins_make_an_installation_incomplete() {
         let cache = tempfile::tempdir().unwrap();
-        installation(cache.path(), "tool 1.0, dependency 1")
-            .complete(|_| Ok(()))
-            .unwrap();
+        installation(cache.path(), "tool 1.0, dependency 1").complete(|_| Ok(())).unwrap();
 
         assert!(!installation(cache.path(), "tool 1.0, dependency 2").is_complete());
     }

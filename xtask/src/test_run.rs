@@ -59,11 +59,7 @@ impl<'workspace> TestRun<'workspace> {
                 wanted.map(|name| format!("--package={name}")).collect()
             }
         };
-        Ok(Self {
-            workspace,
-            selection,
-            profile,
-        })
+        Ok(Self { workspace, selection, profile })
     }
 
     /// The command that prints the list of tests as JSON; none where there are no packages to list.
@@ -80,21 +76,14 @@ impl<'workspace> TestRun<'workspace> {
         let command = self.command("run")?;
         Ok(command.map(|mut command| {
             command.args(["--no-fail-fast", "--no-tests", "pass"]);
-            command.envs(environment::variables(
-                self.workspace,
-                &binary_directory(self.workspace),
-            ));
+            command.envs(environment::variables(self.workspace, &binary_directory(self.workspace)));
             command
         }))
     }
 
     /// Where the runner leaves its `JUnit` report.
     pub(crate) fn report(&self) -> PathBuf {
-        self.workspace
-            .root()
-            .join("target/nextest")
-            .join(self.profile.name())
-            .join("junit.xml")
+        self.workspace.root().join("target/nextest").join(self.profile.name()).join("junit.xml")
     }
 
     /// Removes an earlier report, so that it cannot be taken for this run's.
@@ -113,18 +102,14 @@ impl<'workspace> TestRun<'workspace> {
             return Ok(None);
         }
         let mut command = NEXTEST.command(self.workspace)?;
-        command
-            .args([verb, "--profile", self.profile.name()])
-            .args(&self.selection);
+        command.args([verb, "--profile", self.profile.name()]).args(&self.selection);
         Ok(Some(command))
     }
 }
 
 /// Builds every program of the workspace, since tests start them from their build directory.
 pub(crate) fn build_programs(workspace: &Workspace) -> anyhow::Result<()> {
-    run(cargo()
-        .args(["build", "--workspace", "--bins"])
-        .current_dir(workspace.root()))
+    run(cargo().args(["build", "--workspace", "--bins"]).current_dir(workspace.root()))
 }
 
 /// The directory that [`build_programs`] fills.
@@ -138,9 +123,5 @@ fn package_names(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         .no_deps()
         .exec()
         .context("cannot read the workspace's metadata")?;
-    Ok(metadata
-        .workspace_packages()
-        .iter()
-        .map(|package| package.name.to_string())
-        .collect())
+    Ok(metadata.workspace_packages().iter().map(|package| package.name.to_string()).collect())
 }

@@ -126,15 +126,7 @@ fn perform(workspace: &Workspace, options: Options, stage: Stage, summary: &mut 
             arch::run(workspace)
         }
         Stage::Provision => provision::provision(workspace, &Component::ALL),
-        Stage::Lints => run_cargo(&[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--",
-            "--deny",
-            "warnings",
-        ]),
+        Stage::Lints => run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
         Stage::Dependencies => {
             let checks = ["--offline", "check", "bans", "licenses", "sources"];
             run_command(DENY.command(workspace)?.args(checks))
@@ -171,10 +163,7 @@ fn run_and_find_summary(command: &mut Command, summary: &mut Option<String>) -> 
     if std::io::stderr().is_terminal() {
         command.args(["--color", "always"]);
     }
-    let mut child = command
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot start the test runner")?;
+    let mut child = command.stderr(Stdio::piped()).spawn().context("cannot start the test runner")?;
     let messages = child.stderr.take().context("the test runner has no standard error")?;
     for line in BufReader::new(messages).split(b'\n') {
         let line = line.context("cannot read the test runner's messages")?;
@@ -203,9 +192,7 @@ mod tests {
     #[test]
     fn the_summary_is_told_from_other_lines() {
         assert!(is_summary("     Summary [   0.123s] 8 tests run: 8 passed, 0 skipped"));
-        assert!(is_summary(
-            "\u{1b}[32;1m     Summary\u{1b}[0m [   0.1s] 1 test run: 1 passed, 0 skipped"
-        ));
+        assert!(is_summary("\u{1b}[32;1m     Summary\u{1b}[0m [   0.1s] 1 test run: 1 passed, 0 skipped"));
         assert!(!is_summary("        PASS [   0.004s] xtask::bin/xtask summary"));
     }
 }

@@ -19,10 +19,8 @@ impl Workspace {
     ///
     /// Fails where neither `CGC_STEWARD_CACHE`, `XDG_CACHE_HOME` nor `HOME` says where a cache may be.
     pub(crate) fn locate() -> anyhow::Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .context("xtask has no parent directory")?
-            .to_path_buf();
+        let root =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent directory")?.to_path_buf();
         Ok(Self {
             root,
             cache: cache_directory(|name| env::var_os(name).filter(|value| !value.is_empty()))

@@ -35,16 +35,7 @@ pub(super) fn check(
         for package in packages.iter().filter(|package| closure.has_member(package)) {
             let tree = capture(
                 cargo()
-                    .args([
-                        "tree",
-                        "--offline",
-                        "--edges",
-                        "normal",
-                        "--prefix",
-                        "none",
-                        "--format",
-                        "{p}",
-                    ])
+                    .args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--format", "{p}"])
                     .args(["--package", &package.name])
                     .current_dir(workspace.root()),
             )?;
@@ -68,10 +59,7 @@ mod tests {
 
     #[test]
     fn a_forbidden_crate_is_found_anywhere_in_the_tree() {
-        let closure = Closure {
-            members: BTreeSet::new(),
-            without: ["tokio".to_owned()].into(),
-        };
+        let closure = Closure { members: BTreeSet::new(), without: ["tokio".to_owned()].into() };
 
         let tree = "steward-hook v0.1.0 (/w/adapters/hook)\nserde v1.0.229\ntokio v1.54.1\ntokio v1.54.1 (*)\n";
         assert_eq!(forbidden(tree, &closure), ["tokio"].into());

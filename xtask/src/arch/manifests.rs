@@ -17,9 +17,7 @@ pub(super) fn check(workspace: &Workspace, packages: &[Package]) -> anyhow::Resu
     for package in packages {
         let path = workspace.root().join(&package.folder).join("Cargo.toml");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let manifest: Table = text
-            .parse()
-            .with_context(|| format!("cannot parse {}", path.display()))?;
+        let manifest: Table = text.parse().with_context(|| format!("cannot parse {}", path.display()))?;
         findings.extend(check_one(package, &manifest));
     }
     Ok(findings)
@@ -34,10 +32,7 @@ fn check_one(package: &Package, manifest: &Table) -> Vec<Finding> {
     if let Some((_, folder)) = package.folder.rsplit_once('/')
         && package.name != format!("steward-{folder}")
     {
-        find(format!(
-            "the package is named {} and not steward-{folder}",
-            package.name
-        ));
+        find(format!("the package is named {} and not steward-{folder}", package.name));
     }
     if !is_inherited(manifest.get("lints")) {
         find("lacks `[lints] workspace = true`".to_owned());
@@ -48,19 +43,13 @@ fn check_one(package: &Package, manifest: &Table) -> Vec<Finding> {
         }
     }
     let targets = manifest.get("target").and_then(toml::Value::as_table);
-    let sections = targets
-        .into_iter()
-        .flat_map(Table::values)
-        .filter_map(toml::Value::as_table)
-        .chain([manifest]);
+    let sections = targets.into_iter().flat_map(Table::values).filter_map(toml::Value::as_table).chain([manifest]);
     for section in sections {
         for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let dependencies = section.get(kind).and_then(toml::Value::as_table);
             for (name, dependency) in dependencies.into_iter().flatten() {
                 if !is_inherited(Some(dependency)) {
-                    find(format!(
-                        "{name} in [{kind}] does not take its version from the workspace"
-                    ));
+                    find(format!("{name} in [{kind}] does not take its version from the workspace"));
                 }
             }
         }
@@ -69,10 +58,7 @@ fn check_one(package: &Package, manifest: &Table) -> Vec<Finding> {
 }
 
 fn is_inherited(value: Option<&toml::Value>) -> bool {
-    value
-        .and_then(|value| value.get("workspace"))
-        .and_then(toml::Value::as_bool)
-        == Some(true)
+    value.and_then(|value| value.get("workspace")).and_then(toml::Value::as_bool) == Some(true)
 }
 
 fn shared_binary_names(packages: &[Package]) -> Vec<Finding> {
@@ -146,16 +132,10 @@ mod tests {
 
     #[test]
     fn a_program_name_used_twice_is_found() {
-        let packages = [
-            package("steward-a", &["steward"]),
-            package("steward-b", &["steward", "other"]),
-        ];
+        let packages = [package("steward-a", &["steward"]), package("steward-b", &["steward", "other"])];
 
         let found = shared_binary_names(&packages);
 
-        assert_eq!(
-            found,
-            [Finding::new("steward", "is a program of steward-a and of steward-b")]
-        );
+        assert_eq!(found, [Finding::new("steward", "is a program of steward-a and of steward-b")]);
     }
 }

@@ -25,10 +25,7 @@ pub(super) fn check(rings: &BTreeMap<String, Ring>, packages: &[Package]) -> Vec
     for package in packages {
         match ring_of(rings, &package.folder).as_slice() {
             [(name, ring)] => {
-                let broken = package
-                    .dependencies
-                    .iter()
-                    .filter(|dependency| !ring.allows(dependency));
+                let broken = package.dependencies.iter().filter(|dependency| !ring.allows(dependency));
                 findings.extend(broken.map(|dependency| {
                     let problem = format!("must not depend on {} (ring {name})", dependency.name);
                     Finding::new(&package.name, problem)
@@ -50,18 +47,9 @@ impl Ring {
             Some(folder) => {
                 matches_any(&self.workspace, folder)
                     || dependency.is_dev
-                        && self
-                            .workspace_in_tests
-                            .as_ref()
-                            .is_none_or(|folders| matches_any(folders, folder))
+                        && self.workspace_in_tests.as_ref().is_none_or(|folders| matches_any(folders, folder))
             }
-            None => {
-                dependency.is_dev
-                    || self
-                        .third_party
-                        .as_ref()
-                        .is_none_or(|names| names.contains(&dependency.name))
-            }
+            None => dependency.is_dev || self.third_party.as_ref().is_none_or(|names| names.contains(&dependency.name)),
         }
     }
 }
@@ -69,18 +57,10 @@ impl Ring {
 /// The rings that claim a folder: by its exact name, or else by a pattern.
 fn ring_of<'rings>(rings: &'rings BTreeMap<String, Ring>, folder: &str) -> Vec<(&'rings str, &'rings Ring)> {
     let claiming = |claims: &dyn Fn(&Ring) -> bool| -> Vec<_> {
-        rings
-            .iter()
-            .filter(|(_, ring)| claims(ring))
-            .map(|(name, ring)| (name.as_str(), ring))
-            .collect()
+        rings.iter().filter(|(_, ring)| claims(ring)).map(|(name, ring)| (name.as_str(), ring)).collect()
     };
     let exact = claiming(&|ring| ring.members.contains(folder));
-    if exact.is_empty() {
-        claiming(&|ring| matches_any(&ring.members, folder))
-    } else {
-        exact
-    }
+    if exact.is_empty() { claiming(&|ring| matches_any(&ring.members, folder)) } else { exact }
 }
 
 pub(super) fn matches_any(patterns: &BTreeSet<String>, folder: &str) -> bool {
@@ -117,11 +97,8 @@ mod tests {
     }
 
     fn findings(folder: &str, name: &str, workspace_folder: Option<&str>, is_dev: bool) -> Vec<Finding> {
-        let dependency = Dependency {
-            name: name.to_owned(),
-            workspace_folder: workspace_folder.map(str::to_owned),
-            is_dev,
-        };
+        let dependency =
+            Dependency { name: name.to_owned(), workspace_folder: workspace_folder.map(str::to_owned), is_dev };
         let package = Package {
             name: format!("steward-{}", folder.rsplit('/').next().unwrap()),
             folder: folder.to_owned(),

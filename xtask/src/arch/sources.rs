@@ -44,15 +44,8 @@ fn collect(folder: &Path, directory: &Path, sources: &mut Vec<Source>) -> std::i
                 collect(folder, &path, sources)?;
             }
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let relative = path
-                .strip_prefix(folder)
-                .unwrap_or(&path)
-                .to_string_lossy()
-                .into_owned();
-            sources.push(Source {
-                path: relative,
-                text: fs::read_to_string(&path)?,
-            });
+            let relative = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+            sources.push(Source { path: relative, text: fs::read_to_string(&path)? });
         }
     }
     Ok(())
@@ -93,10 +86,7 @@ fn declared_modules(sources: &[Source]) -> BTreeSet<&str> {
 
 /// `src/a/b.rs` and `src/a/b/mod.rs` are both module `b`.
 fn module_name(path: &str) -> &str {
-    let stem = path
-        .strip_suffix("/mod.rs")
-        .or_else(|| path.strip_suffix(".rs"))
-        .unwrap_or(path);
+    let stem = path.strip_suffix("/mod.rs").or_else(|| path.strip_suffix(".rs")).unwrap_or(path);
     stem.rsplit('/').next().unwrap_or(stem)
 }
 
@@ -119,10 +109,7 @@ mod tests {
                 path: "src/lib.rs".to_owned(),
                 text: "//! Ports.\npub(crate) mod clock;\nmod store;\n".to_owned(),
             },
-            Source {
-                path: path.to_owned(),
-                text: text.to_owned(),
-            },
+            Source { path: path.to_owned(), text: text.to_owned() },
         ];
         check_package(&package, &sources)
     }

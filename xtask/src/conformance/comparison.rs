@@ -110,9 +110,7 @@ pub(super) fn compare(
             comparison.untested.push(format!("{id} {}", scenario.name));
         } else if let Some(tested) = tested {
             let missing = scenario.required.iter().filter(|world| !tested.contains_key(world));
-            comparison
-                .missing_worlds
-                .extend(missing.map(|world| format!("{id} in {world}")));
+            comparison.missing_worlds.extend(missing.map(|world| format!("{id} in {world}")));
         }
     }
     (comparison, matrix)
@@ -155,15 +153,8 @@ Feature: F
     }
 
     fn test(name: &str, subject: Subject) -> Test {
-        let key = TestKey {
-            binary: "b".to_owned(),
-            name: name.to_owned(),
-        };
-        Test {
-            key,
-            subject,
-            is_ignored: false,
-        }
+        let key = TestKey { binary: "b".to_owned(), name: name.to_owned() };
+        Test { key, subject, is_ignored: false }
     }
 
     fn scenario_test(name: &str, scenario: &str, world: World) -> Test {
@@ -179,10 +170,7 @@ Feature: F
     }
 
     fn results(outcomes: &[(&str, Outcome)]) -> Results {
-        let key = |name: &str| TestKey {
-            binary: "b".to_owned(),
-            name: name.to_owned(),
-        };
+        let key = |name: &str| TestKey { binary: "b".to_owned(), name: name.to_owned() };
         outcomes.iter().map(|(name, outcome)| (key(name), *outcome)).collect()
     }
 
@@ -203,10 +191,7 @@ Feature: F
     fn a_built_scenario_without_a_test_is_untested() {
         let (comparison, _) = compare(&specification(), &[], None);
 
-        let expected = Comparison {
-            untested: vec!["LC-01 One".to_owned()],
-            ..Comparison::default()
-        };
+        let expected = Comparison { untested: vec!["LC-01 One".to_owned()], ..Comparison::default() };
         assert_eq!(comparison, expected);
         assert!(!comparison.conforms());
     }
@@ -217,10 +202,7 @@ Feature: F
 
         let (comparison, _) = compare(&specification(), &tests, None);
 
-        let expected = Comparison {
-            missing_worlds: vec!["LC-01 in real".to_owned()],
-            ..Comparison::default()
-        };
+        let expected = Comparison { missing_worlds: vec!["LC-01 in real".to_owned()], ..Comparison::default() };
         assert_eq!(comparison, expected);
     }
 
@@ -248,11 +230,8 @@ Feature: F
     fn the_worst_result_of_a_world_counts_and_a_missing_one_is_no_success() {
         let mut tests = complete();
         tests.push(scenario_test("lc_01_c", "LC-01", World::Machine));
-        let results = results(&[
-            ("lc_01_a", Outcome::Passed),
-            ("lc_01_c", Outcome::Failed),
-            ("lc_01_b", Outcome::Flaky),
-        ]);
+        let results =
+            results(&[("lc_01_a", Outcome::Passed), ("lc_01_c", Outcome::Failed), ("lc_01_b", Outcome::Flaky)]);
 
         let (comparison, matrix) = compare(&specification(), &tests, Some(&results));
 

@@ -21,11 +21,7 @@ pub(super) fn table(specification: &Specification, comparison: &Comparison, matr
             planned.push(id.to_string());
         }
         if !scenario.is_planned || matrix.contains_key(id) {
-            line(&row(
-                &id.to_string(),
-                |world| cell(matrix, id, world).map_or("-", shown),
-                &scenario.name,
-            ));
+            line(&row(&id.to_string(), |world| cell(matrix, id, world).map_or("-", shown), &scenario.name));
         }
     }
     line("");

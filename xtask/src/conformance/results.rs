@@ -25,10 +25,7 @@ pub(super) fn parse(report: &str) -> anyhow::Result<Results> {
     let mut results = Results::new();
     for suite in &report.test_suites {
         for case in &suite.test_cases {
-            let key = TestKey {
-                binary: suite.name.as_str().to_owned(),
-                name: case.name.as_str().to_owned(),
-            };
+            let key = TestKey { binary: suite.name.as_str().to_owned(), name: case.name.as_str().to_owned() };
             results.insert(key, outcome(&case.status));
         }
     }
@@ -70,12 +67,8 @@ mod tests {
 
         let results = parse(report).unwrap();
 
-        let outcome = |name: &str| {
-            results[&TestKey {
-                binary: "steward-e2e::process".to_owned(),
-                name: name.to_owned(),
-            }]
-        };
+        let outcome =
+            |name: &str| results[&TestKey { binary: "steward-e2e::process".to_owned(), name: name.to_owned() }];
         assert_eq!(outcome("passed"), Outcome::Passed);
         assert_eq!(outcome("failed"), Outcome::Failed);
         assert_eq!(outcome("flaky"), Outcome::Flaky);

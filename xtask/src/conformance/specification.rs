@@ -124,10 +124,7 @@ pub(super) fn parse(features: &[(String, String)], worlds: &str) -> anyhow::Resu
 fn scenarios(feature: &Feature) -> impl Iterator<Item = (&gherkin::Scenario, bool)> {
     let is_planned = |tags: &[String]| tags.iter().any(|tag| tag == PLANNED);
     let feature_planned = is_planned(&feature.tags);
-    let direct = feature
-        .scenarios
-        .iter()
-        .map(move |scenario| (scenario, feature_planned));
+    let direct = feature.scenarios.iter().map(move |scenario| (scenario, feature_planned));
     let in_rules = feature.rules.iter().flat_map(move |rule| {
         let rule_planned = feature_planned || is_planned(&rule.tags);
         rule.scenarios.iter().map(move |scenario| (scenario, rule_planned))
@@ -161,9 +158,8 @@ fn require_worlds(specification: &mut Specification, worlds: &str) -> anyhow::Re
     }
     let table: Table = toml::from_str(worlds).context("cannot parse the table of required worlds")?;
     for (id, required) in table.required {
-        let scenario = specification
-            .get_mut(&id)
-            .with_context(|| format!("worlds are required of {id}, which does not exist"))?;
+        let scenario =
+            specification.get_mut(&id).with_context(|| format!("worlds are required of {id}, which does not exist"))?;
         if scenario.is_planned {
             bail!("worlds are required of {id}, which is planned");
         }
@@ -221,10 +217,7 @@ Feature: Index lifecycle
         let specification = parse_one(FEATURE, WORLDS).unwrap();
 
         let built = &specification[&id("LC-01")];
-        assert_eq!(
-            (built.name.as_str(), built.feature.as_str()),
-            ("Built", "Index lifecycle")
-        );
+        assert_eq!((built.name.as_str(), built.feature.as_str()), ("Built", "Index lifecycle"));
         assert!(!built.is_planned);
         assert_eq!(built.required, [World::Machine, World::ClaudeCode].into());
         assert!(specification[&id("LC-02")].is_planned);

@@ -56,16 +56,9 @@ pub(super) fn parse(list: &str) -> anyhow::Result<Vec<Test>> {
             continue;
         }
         for (name, case) in &suite.test_cases {
-            let key = TestKey {
-                binary: suite.binary.binary_id.as_str().to_owned(),
-                name: name.as_str().to_owned(),
-            };
+            let key = TestKey { binary: suite.binary.binary_id.as_str().to_owned(), name: name.as_str().to_owned() };
             let subject = subject(package, &key.name);
-            tests.push(Test {
-                key,
-                subject,
-                is_ignored: case.ignored,
-            });
+            tests.push(Test { key, subject, is_ignored: case.ignored });
         }
     }
     Ok(tests)
@@ -76,20 +69,14 @@ fn subject(package: &str, name: &str) -> Subject {
     if let Some(id) = ScenarioId::of_test_function(function) {
         return world(package, name).map_or(Subject::Stray, |world| Subject::Scenario(id, world));
     }
-    if OTHER_PREFIXES.iter().any(|prefix| function.starts_with(prefix)) {
-        Subject::Other
-    } else {
-        Subject::Stray
-    }
+    if OTHER_PREFIXES.iter().any(|prefix| function.starts_with(prefix)) { Subject::Other } else { Subject::Stray }
 }
 
 /// The last segment of a path, or the one before it for a row of a table test, which is called `case_1` or so.
 fn function_of(name: &str) -> &str {
     let mut segments = name.rsplit("::");
     let last = segments.next().unwrap_or(name);
-    let is_case = last
-        .strip_prefix("case_")
-        .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    let is_case = last.strip_prefix("case_").is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
     if is_case { segments.next().unwrap_or(last) } else { last }
 }
 
@@ -98,9 +85,7 @@ fn world(package: &str, name: &str) -> Option<World> {
         return Some(World::Machine);
     }
     let (module, _) = name.split_once("::")?;
-    World::ALL
-        .into_iter()
-        .find(|world| world.name() == module && *world != World::Machine)
+    World::ALL.into_iter().find(|world| world.name() == module && *world != World::Machine)
 }
 
 #[cfg(test)]
@@ -116,16 +101,8 @@ mod tests {
 
     #[rstest]
     #[case(CONFORMANCE_PACKAGE, "lc_06_drift", scenario("LC-06", World::Machine))]
-    #[case(
-        CONFORMANCE_PACKAGE,
-        "gate::lc_06_drift::case_2_renamed",
-        scenario("LC-06", World::Machine)
-    )]
-    #[case(
-        END_TO_END_PACKAGE,
-        "process::lifecycle::lc_06_drift",
-        scenario("LC-06", World::Process)
-    )]
+    #[case(CONFORMANCE_PACKAGE, "gate::lc_06_drift::case_2_renamed", scenario("LC-06", World::Machine))]
+    #[case(END_TO_END_PACKAGE, "process::lifecycle::lc_06_drift", scenario("LC-06", World::Process))]
     #[case(END_TO_END_PACKAGE, "real::lc_06_drift", scenario("LC-06", World::Real))]
     #[case(END_TO_END_PACKAGE, "claude_code::lc_01_ready", scenario("LC-01", World::ClaudeCode))]
     #[case::other(END_TO_END_PACKAGE, "process::trial_b12_orphans", Subject::Other)]
@@ -165,15 +142,8 @@ mod tests {
 
         let tests = parse(&list.to_string()).unwrap();
 
-        let key = TestKey {
-            binary: "steward-e2e::e2e".to_owned(),
-            name: "process::lc_06_drift".to_owned(),
-        };
-        let expected = Test {
-            key,
-            subject: scenario("LC-06", World::Process),
-            is_ignored: true,
-        };
+        let key = TestKey { binary: "steward-e2e::e2e".to_owned(), name: "process::lc_06_drift".to_owned() };
+        let expected = Test { key, subject: scenario("LC-06", World::Process), is_ignored: true };
         assert_eq!(tests, [expected]);
     }
 }

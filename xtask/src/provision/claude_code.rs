@@ -20,10 +20,7 @@ pub(crate) fn installation(workspace: &Workspace) -> anyhow::Result<Installation
 
 /// The program that tests start.
 pub(crate) fn executable(workspace: &Workspace) -> PathBuf {
-    workspace
-        .cache()
-        .join(directory_name())
-        .join("node_modules/.bin/claude")
+    workspace.cache().join(directory_name()).join("node_modules/.bin/claude")
 }
 
 pub(crate) fn provision(workspace: &Workspace) -> anyhow::Result<()> {
@@ -34,10 +31,7 @@ pub(crate) fn provision(workspace: &Workspace) -> anyhow::Result<()> {
         capture(program("node").arg("install.cjs").current_dir(package))?;
         let home = tempfile::tempdir()?;
         let version = capture(
-            program(executable(workspace))
-                .arg("--version")
-                .env("HOME", home.path())
-                .env("DISABLE_AUTOUPDATER", "1"),
+            program(executable(workspace)).arg("--version").env("HOME", home.path()).env("DISABLE_AUTOUPDATER", "1"),
         )?;
         if !version.starts_with(VERSION) {
             bail!("Claude Code {VERSION} was installed and says it is {}", version.trim());

@@ -51,11 +51,7 @@ pub(crate) fn provision(workspace: &Workspace) -> anyhow::Result<()> {
 
 fn compile(sources: &Path, library: &Path) -> anyhow::Result<()> {
     let mut compiler = program("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-O1", "-I"])
-        .arg(sources)
-        .arg("-o")
-        .arg(library);
+    compiler.args(["-shared", "-fPIC", "-O1", "-I"]).arg(sources).arg("-o").arg(library);
     compiler.arg(sources.join("parser.c"));
     let scanner = sources.join("scanner.c");
     if scanner.exists() {

@@ -19,12 +19,6 @@ pub(crate) fn install_locked(pins: &Path, directory: &Path) -> anyhow::Result<()
         fs::copy(&from, directory.join(file))
             .with_context(|| format!("cannot copy {} to {}", from.display(), directory.display()))?;
     }
-    let arguments = [
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-update-notifier",
-    ];
+    let arguments = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"];
     capture(program("npm").args(arguments).current_dir(directory)).map(drop)
 }

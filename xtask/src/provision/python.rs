@@ -45,14 +45,7 @@ pub(crate) fn create_environment(directory: &Path) -> anyhow::Result<()> {
 pub(crate) fn pip_install<const N: usize>(environment: &Path, arguments: [&std::ffi::OsStr; N]) -> anyhow::Result<()> {
     capture(
         program(environment.join("bin/python"))
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-input",
-            ])
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"])
             .args(arguments),
     )
     .map(drop)
