@@ -55,9 +55,7 @@ impl fmt::Display for Checked {
 pub(crate) fn check(kind: Kind, raw: &Raw) -> Option<Checked> {
     match kind {
         Kind::Program => match raw {
-            Raw::Text(text) if !text.trim().is_empty() && !text.contains('\0') => {
-                Some(Checked::Text(text.clone()))
-            }
+            Raw::Text(text) if !text.trim().is_empty() && !text.contains('\0') => Some(Checked::Text(text.clone())),
             Raw::Text(_) | Raw::Flag(_) | Raw::Number(_) | Raw::Other(_) => None,
         },
         Kind::Flag => flag(raw).map(Checked::Flag),
@@ -67,9 +65,9 @@ pub(crate) fn check(kind: Kind, raw: &Raw) -> Option<Checked> {
             None => word(raw, &["auto"]),
         },
         Kind::Choice(words) => word(raw, words),
-        Kind::Number { minimum, maximum } => number(raw)
-            .filter(|number| (minimum..=maximum).contains(number))
-            .map(Checked::Number),
+        Kind::Number { minimum, maximum } => {
+            number(raw).filter(|number| (minimum..=maximum).contains(number)).map(Checked::Number)
+        }
     }
 }
 

@@ -34,9 +34,7 @@ pub(crate) fn read(text: &str) -> Result<Vec<Assignment>, Malformed> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let table = DeTable::parse(text).map_err(|error| Malformed {
         message: error.message().to_owned(),
-        line: error
-            .span()
-            .map(|span| line_of(text.as_bytes(), span.start)),
+        line: error.span().map(|span| line_of(text.as_bytes(), span.start)),
     })?;
     let mut assignments = Vec::new();
     flatten(text, "", table.get_ref(), &mut assignments);

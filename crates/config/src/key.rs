@@ -43,14 +43,8 @@ pub struct Key {
     pub help: &'static str,
 }
 
-const POSITIVE_MILLISECONDS: Kind = Kind::Number {
-    minimum: 1,
-    maximum: MAXIMUM_MILLISECONDS,
-};
-const MILLISECONDS: Kind = Kind::Number {
-    minimum: 0,
-    maximum: MAXIMUM_MILLISECONDS,
-};
+const POSITIVE_MILLISECONDS: Kind = Kind::Number { minimum: 1, maximum: MAXIMUM_MILLISECONDS };
+const MILLISECONDS: Kind = Kind::Number { minimum: 0, maximum: MAXIMUM_MILLISECONDS };
 
 /// Every key, grouped by section.
 pub const KEYS: &[Key] = &[
@@ -106,10 +100,7 @@ pub const KEYS: &[Key] = &[
         name: "freshness.maxSyncsPerSession",
         default: "20",
         variable: "CGC_FRESHNESS_MAX_SYNCS_PER_SESSION",
-        kind: Kind::Number {
-            minimum: 0,
-            maximum: 1_000_000,
-        },
+        kind: Kind::Number { minimum: 0, maximum: 1_000_000 },
         needs_trust: false,
         help: "How many syncs a session may spend; 0 means none",
     },
@@ -213,10 +204,7 @@ pub const KEYS: &[Key] = &[
         name: "output.maxBytes",
         default: "16384",
         variable: "CGC_OUTPUT_MAX_BYTES",
-        kind: Kind::Number {
-            minimum: 1,
-            maximum: 67_108_864,
-        },
+        kind: Kind::Number { minimum: 1, maximum: 67_108_864 },
         needs_trust: false,
         help: "How many bytes of cgc's output are handed on",
     },

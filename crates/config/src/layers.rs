@@ -38,10 +38,7 @@ pub struct FileLayer {
 impl FileLayer {
     /// Takes a file that was read as text.
     pub fn text(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            content: FileContent::Text(text.into()),
-        }
+        Self { path: path.into(), content: FileContent::Text(text.into()) }
     }
 
     /// Takes a file's bytes. Bytes that are not UTF-8 make it unusable, whatever the locale is.
@@ -53,21 +50,12 @@ impl FileLayer {
                 line: Some(line_of(bytes, error.valid_up_to())),
             },
         };
-        Self {
-            path: path.into(),
-            content,
-        }
+        Self { path: path.into(), content }
     }
 
     /// Takes a file that is there and could not be read.
     pub fn unusable(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
-        Self {
-            path: path.into(),
-            content: FileContent::Unusable {
-                reason: reason.into(),
-                line: None,
-            },
-        }
+        Self { path: path.into(), content: FileContent::Unusable { reason: reason.into(), line: None } }
     }
 }
 
@@ -87,12 +75,7 @@ pub struct Layers {
 /// Returns where the user's file is: `$XDG_CONFIG_HOME/cgc-steward/config.toml`, else below `$HOME/.config`. A relative
 /// `XDG_CONFIG_HOME` counts as unset, as the XDG base directory specification asks. `None` where `HOME` is unset too.
 pub fn user_file(environment: &Environment) -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        environment
-            .get(name)
-            .map(Path::new)
-            .filter(|path| path.is_absolute())
-    };
+    let absolute = |name: &str| environment.get(name).map(Path::new).filter(|path| path.is_absolute());
     let directory = match absolute("XDG_CONFIG_HOME") {
         Some(directory) => directory.to_owned(),
         None => absolute("HOME")?.join(".config"),
@@ -102,9 +85,5 @@ pub fn user_file(environment: &Environment) -> Option<PathBuf> {
 
 /// Returns the line, counted from 1, of the byte at `offset`.
 pub(crate) fn line_of(text: &[u8], offset: usize) -> usize {
-    1 + text
-        .iter()
-        .take(offset)
-        .filter(|byte| **byte == b'\n')
-        .count()
+    1 + text.iter().take(offset).filter(|byte| **byte == b'\n').count()
 }

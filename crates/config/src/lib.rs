@@ -17,8 +17,8 @@ pub use key::{KEYS, Key, Kind, MAXIMUM_MILLISECONDS};
 pub use layers::{FileContent, FileLayer, Layers, MAXIMUM_FILE, PROJECT_FILE, user_file};
 pub use resolve::{Resolved, resolve};
 pub use settings::{
-    CgcSettings, CliGapSettings, DaemonSettings, EngineChoice, FreshnessSettings, GuidanceSettings,
-    LifecycleSettings, OutputSettings, ProactiveSettings, ReadBarrier, Settings, SyncSettings,
-    ToolsSettings, WatchMode, WorktreeMode, WorktreeSettings,
+    CgcSettings, CliGapSettings, DaemonSettings, EngineChoice, FreshnessSettings, GuidanceSettings, LifecycleSettings,
+    OutputSettings, ProactiveSettings, ReadBarrier, Settings, SyncSettings, ToolsSettings, WatchMode, WorktreeMode,
+    WorktreeSettings,
 };
 pub use warning::{Origin, Warning};

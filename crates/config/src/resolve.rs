@@ -30,26 +30,14 @@ pub struct Resolved {
 /// Resolves `layers`: of each key the highest layer with a good value counts.
 pub fn resolve(layers: &Layers) -> Resolved {
     let mut resolved = Resolved {
-        values: KEYS
-            .iter()
-            .map(|key| (key.name, (key.default.to_owned(), Origin::Default)))
-            .collect(),
+        values: KEYS.iter().map(|key| (key.name, (key.default.to_owned(), Origin::Default))).collect(),
         ..Resolved::default()
     };
-    let user = layers
-        .user
-        .as_ref()
-        .map(|file| read_file(file, user_origin, true, &mut resolved));
-    let project = layers
-        .project
-        .as_ref()
-        .map(|file| read_file(file, project_origin, layers.project_trusted, &mut resolved));
+    let user = layers.user.as_ref().map(|file| read_file(file, user_origin, true, &mut resolved));
+    let project =
+        layers.project.as_ref().map(|file| read_file(file, project_origin, layers.project_trusted, &mut resolved));
     let environment = read_environment(&layers.environment, &mut resolved.warnings);
-    let layers: Vec<Layer> = user
-        .into_iter()
-        .chain(project)
-        .chain([environment])
-        .collect();
+    let layers: Vec<Layer> = user.into_iter().chain(project).chain([environment]).collect();
     match merge(&layers) {
         Ok(settings) => {
             resolved.settings = settings;
@@ -57,9 +45,7 @@ pub fn resolve(layers: &Layers) -> Resolved {
                 resolved.values.insert(key, (value.to_string(), origin));
             }
         }
-        Err(error) => resolved.warnings.push(Warning::Unmergeable {
-            problem: error.to_string(),
-        }),
+        Err(error) => resolved.warnings.push(Warning::Unmergeable { problem: error.to_string() }),
     }
     resolved
 }
@@ -82,21 +68,16 @@ impl Source for Layer {
                 Checked::Text(text) => Value::new(origin.as_ref(), text.as_str()),
             }
         };
-        Ok(self
-            .0
-            .iter()
-            .map(|(key, entry)| ((*key).to_owned(), value(entry)))
-            .collect())
+        Ok(self.0.iter().map(|(key, entry)| ((*key).to_owned(), value(entry))).collect())
     }
 }
 
 fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
     layers
         .iter()
-        .fold(
-            Config::builder().add_source(Config::try_from(&Settings::default())?),
-            |builder, layer| builder.add_source(layer.clone()),
-        )
+        .fold(Config::builder().add_source(Config::try_from(&Settings::default())?), |builder, layer| {
+            builder.add_source(layer.clone())
+        })
         .build()?
         .try_deserialize()
 }
@@ -121,9 +102,7 @@ fn read_file(
     let assignments = match file::read(text) {
         Ok(assignments) => assignments,
         Err(malformed) => {
-            resolved
-                .warnings
-                .push(unusable(&malformed.message, malformed.line));
+            resolved.warnings.push(unusable(&malformed.message, malformed.line));
             return Layer::default();
         }
     };
@@ -146,10 +125,7 @@ fn read_file(
         }
     }
     if !untrusted.is_empty() {
-        resolved.warnings.push(Warning::Untrusted {
-            keys: untrusted.clone(),
-            origin: origin(file, None),
-        });
+        resolved.warnings.push(Warning::Untrusted { keys: untrusted.clone(), origin: origin(file, None) });
         resolved.untrusted_keys = untrusted;
     }
     layer
@@ -160,9 +136,7 @@ fn read_environment(environment: &Environment, warnings: &mut Vec<Warning>) -> L
     for (name, value) in environment.iter().filter(|(_, value)| !value.is_empty()) {
         // Our names are ASCII, so a name that is not text is none of them.
         let Some(name) = name.to_str() else { continue };
-        let origin = Origin::Environment {
-            variable: name.to_owned(),
-        };
+        let origin = Origin::Environment { variable: name.to_owned() };
         match KEYS.iter().find(|key| key.variable == name) {
             Some(key) => {
                 let raw = match value.to_str() {
@@ -172,13 +146,13 @@ fn read_environment(environment: &Environment, warnings: &mut Vec<Warning>) -> L
                 layer.take(key, &raw, origin, warnings);
             }
             // Most variables are none of our business; only a near miss is.
-            None => warnings.extend(similar(name, KEYS.iter().map(|key| key.variable)).map(
-                |similar| Warning::UnknownKey {
+            None => {
+                warnings.extend(similar(name, KEYS.iter().map(|key| key.variable)).map(|similar| Warning::UnknownKey {
                     name: name.to_owned(),
                     origin,
                     similar: Some(similar),
-                },
-            )),
+                }))
+            }
         }
     }
     layer
@@ -211,15 +185,9 @@ fn similar(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'st
 }
 
 fn user_origin(file: &FileLayer, line: Option<usize>) -> Origin {
-    Origin::User {
-        path: file.path.clone(),
-        line,
-    }
+    Origin::User { path: file.path.clone(), line }
 }
 
 fn project_origin(file: &FileLayer, line: Option<usize>) -> Origin {
-    Origin::Project {
-        path: file.path.clone(),
-        line,
-    }
+    Origin::Project { path: file.path.clone(), line }
 }

@@ -67,10 +67,7 @@ pub struct LifecycleSettings {
 
 impl Default for LifecycleSettings {
     fn default() -> Self {
-        Self {
-            auto_create: false,
-            sync_on_start: true,
-        }
+        Self { auto_create: false, sync_on_start: true }
     }
 }
 
@@ -189,11 +186,7 @@ pub struct ProactiveSettings {
 
 impl Default for ProactiveSettings {
     fn default() -> Self {
-        Self {
-            session_note: true,
-            drift_steers: false,
-            result_annotations: false,
-        }
+        Self { session_note: true, drift_steers: false, result_annotations: false }
     }
 }
 
@@ -207,9 +200,7 @@ pub struct GuidanceSettings {
 
 impl Default for GuidanceSettings {
     fn default() -> Self {
-        Self {
-            routing_skill: true,
-        }
+        Self { routing_skill: true }
     }
 }
 
@@ -223,9 +214,7 @@ pub struct DaemonSettings {
 
 impl Default for DaemonSettings {
     fn default() -> Self {
-        Self {
-            idle_exit: Duration::from_secs(30),
-        }
+        Self { idle_exit: Duration::from_secs(30) }
     }
 }
 
@@ -243,11 +232,7 @@ pub struct OutputSettings {
 
 impl Default for OutputSettings {
     fn default() -> Self {
-        Self {
-            max_bytes: 16_384,
-            spill_to_temp: true,
-            redact_secrets: true,
-        }
+        Self { max_bytes: 16_384, spill_to_temp: true, redact_secrets: true }
     }
 }
 
@@ -278,18 +263,11 @@ mod milliseconds {
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(
-        duration: &Duration,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        u64::try_from(duration.as_millis())
-            .unwrap_or(u64::MAX)
-            .serialize(serializer)
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Duration, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         u64::deserialize(deserializer).map(Duration::from_millis)
     }
 }

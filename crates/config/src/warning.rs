@@ -97,21 +97,10 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadValue {
-                key,
-                value,
-                origin,
-                expected,
-            } => write!(
-                formatter,
-                "{key} = {} ({origin}) is ignored: it takes {expected}",
-                plain(value)
-            ),
-            Self::UnknownKey {
-                name,
-                origin,
-                similar,
-            } => {
+            Self::BadValue { key, value, origin, expected } => {
+                write!(formatter, "{key} = {} ({origin}) is ignored: it takes {expected}", plain(value))
+            }
+            Self::UnknownKey { name, origin, similar } => {
                 write!(formatter, "{} ({origin}) is no setting", plain(name))?;
                 match similar {
                     Some(similar) => write!(formatter, "; did you mean {similar}?"),

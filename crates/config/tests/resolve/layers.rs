@@ -9,8 +9,7 @@ use crate::support::{PROJECT, USER, environment, project, texts, user, variables
 use proptest::prelude::*;
 use rstest::rstest;
 use steward_config::{
-    FileLayer, KEYS, Kind, Layers, Origin, Settings, Warning, WatchMode, WorktreeMode, resolve,
-    user_file,
+    FileLayer, KEYS, Kind, Layers, Origin, Settings, Warning, WatchMode, WorktreeMode, resolve, user_file,
 };
 
 #[test]
@@ -20,12 +19,7 @@ fn without_layers_every_key_has_the_default_of_the_table() {
     assert_eq!(resolved.settings, Settings::default());
     assert_eq!(resolved.warnings, []);
     for key in KEYS {
-        assert_eq!(
-            resolved.values[key.name],
-            (key.default.to_owned(), Origin::Default),
-            "{}",
-            key.name
-        );
+        assert_eq!(resolved.values[key.name], (key.default.to_owned(), Origin::Default), "{}", key.name);
     }
 }
 
@@ -44,17 +38,11 @@ fn the_table_and_the_settings_know_the_same_keys_and_defaults() {
     let from_table: Settings = toml::from_str(&written.join("\n")).unwrap();
 
     assert_eq!(from_table, Settings::default());
-    assert_eq!(
-        leaves(&toml::Table::try_from(Settings::default()).unwrap()),
-        KEYS.len()
-    );
+    assert_eq!(leaves(&toml::Table::try_from(Settings::default()).unwrap()), KEYS.len());
 }
 
 fn leaves(table: &toml::Table) -> usize {
-    table
-        .values()
-        .map(|value| value.as_table().map_or(1, leaves))
-        .sum()
+    table.values().map(|value| value.as_table().map_or(1, leaves)).sum()
 }
 
 #[test]
@@ -70,11 +58,7 @@ fn each_key_is_set_by_each_layer() {
             Kind::Number { .. } => ("77", "77"),
         };
         let file = format!("{} = {text}", key.name);
-        let layers = [
-            user(&file),
-            project(&file, true),
-            variables(&[(key.variable, shown)]),
-        ];
+        let layers = [user(&file), project(&file, true), variables(&[(key.variable, shown)])];
         for layers in layers {
             let resolved = resolve(&layers);
 
@@ -88,27 +72,15 @@ fn each_key_is_set_by_each_layer() {
 #[test]
 fn the_highest_layer_wins_key_by_key_and_each_value_names_its_origin() {
     let resolved = resolve(&Layers {
-        user: Some(FileLayer::text(
-            USER,
-            "[cgc]\ntimeoutMs = 1\nmaintenanceTimeoutMs = 2\n[freshness]\nquietMs = 3\n",
-        )),
-        project: Some(FileLayer::text(
-            PROJECT,
-            "cgc.maintenanceTimeoutMs = 20\nfreshness.quietMs = 30",
-        )),
+        user: Some(FileLayer::text(USER, "[cgc]\ntimeoutMs = 1\nmaintenanceTimeoutMs = 2\n[freshness]\nquietMs = 3\n")),
+        project: Some(FileLayer::text(PROJECT, "cgc.maintenanceTimeoutMs = 20\nfreshness.quietMs = 30")),
         project_trusted: false,
         environment: environment(&[("CGC_FRESHNESS_QUIET_MS", "300")]),
     });
 
     assert_eq!(resolved.settings.cgc.timeout, Duration::from_millis(1));
-    assert_eq!(
-        resolved.settings.cgc.maintenance_timeout,
-        Duration::from_millis(20)
-    );
-    assert_eq!(
-        resolved.settings.freshness.quiet,
-        Duration::from_millis(300)
-    );
+    assert_eq!(resolved.settings.cgc.maintenance_timeout, Duration::from_millis(20));
+    assert_eq!(resolved.settings.freshness.quiet, Duration::from_millis(300));
     assert_eq!(
         [
             resolved.values["cgc.timeoutMs"].1.to_string(),
@@ -128,10 +100,7 @@ fn the_highest_layer_wins_key_by_key_and_each_value_names_its_origin() {
 
 #[test]
 fn a_variable_that_is_set_to_nothing_counts_as_unset() {
-    let resolved = resolve(&variables(&[
-        ("CGC_EXECUTABLE", ""),
-        ("CGC_TIMEOUT_MS", ""),
-    ]));
+    let resolved = resolve(&variables(&[("CGC_EXECUTABLE", ""), ("CGC_TIMEOUT_MS", "")]));
 
     assert_eq!(resolved, resolve(&Layers::default()));
 }
@@ -144,15 +113,9 @@ fn a_malformed_file_is_ignored_with_one_warning_that_names_the_line() {
     });
 
     let [warning] = texts(&resolved).try_into().unwrap();
-    assert!(
-        warning.starts_with(&format!("user file {USER}, line 3 is ignored: ")),
-        "{warning}"
-    );
+    assert!(warning.starts_with(&format!("user file {USER}, line 3 is ignored: ")), "{warning}");
     assert_eq!(resolved.settings.cgc.timeout, Duration::from_millis(7));
-    assert_eq!(
-        resolved.settings.cgc.maintenance_timeout,
-        Duration::from_mins(10)
-    );
+    assert_eq!(resolved.settings.cgc.maintenance_timeout, Duration::from_mins(10));
 }
 
 #[test]
@@ -160,39 +123,21 @@ fn trial_b96_a_byte_order_mark_is_skipped_and_other_bytes_cost_the_layer_only() 
     let marked = "\u{feff}# naïve — café\ncgc.timeoutMs = 9\n".as_bytes();
     let garbled = b"# caf\xe9\ncgc.timeoutMs = 9\n";
 
-    let good = resolve(&Layers {
-        user: Some(FileLayer::bytes(USER, marked)),
-        ..Layers::default()
-    });
-    let bad = resolve(&Layers {
-        user: Some(FileLayer::bytes(USER, garbled)),
-        ..Layers::default()
-    });
+    let good = resolve(&Layers { user: Some(FileLayer::bytes(USER, marked)), ..Layers::default() });
+    let bad = resolve(&Layers { user: Some(FileLayer::bytes(USER, garbled)), ..Layers::default() });
 
     assert_eq!(good.settings.cgc.timeout, Duration::from_millis(9));
     assert_eq!(texts(&good), [""; 0]);
     assert_eq!(bad.settings, Settings::default());
-    assert_eq!(
-        texts(&bad),
-        [format!(
-            "user file {USER}, line 1 is ignored: it is not UTF-8"
-        )]
-    );
+    assert_eq!(texts(&bad), [format!("user file {USER}, line 1 is ignored: it is not UTF-8")]);
 }
 
 #[test]
 fn a_file_that_could_not_be_read_is_one_warning() {
-    let resolved = resolve(&Layers {
-        project: Some(FileLayer::unusable(PROJECT, "permission denied")),
-        ..Layers::default()
-    });
+    let resolved =
+        resolve(&Layers { project: Some(FileLayer::unusable(PROJECT, "permission denied")), ..Layers::default() });
 
-    assert_eq!(
-        texts(&resolved),
-        [format!(
-            "project file {PROJECT} is ignored: permission denied"
-        )]
-    );
+    assert_eq!(texts(&resolved), [format!("project file {PROJECT} is ignored: permission denied")]);
 }
 
 #[test]
@@ -235,9 +180,7 @@ fn trial_b135_an_untrusted_project_starts_nothing_and_is_told_once() {
 
 #[test]
 fn the_users_own_file_needs_no_trust() {
-    let resolved = resolve(&user(
-        "cgc.executable = \"/opt/cgc\"\nlifecycle.autoCreate = true",
-    ));
+    let resolved = resolve(&user("cgc.executable = \"/opt/cgc\"\nlifecycle.autoCreate = true"));
 
     assert_eq!(resolved.settings.cgc.executable, Path::new("/opt/cgc"));
     assert!(resolved.settings.lifecycle.auto_create);
@@ -253,10 +196,7 @@ fn the_users_file_is_where_the_xdg_specification_puts_it(
     #[case] variables: &[(&str, &str)],
     #[case] expected: Option<&str>,
 ) {
-    assert_eq!(
-        user_file(&environment(variables)).as_deref(),
-        expected.map(Path::new)
-    );
+    assert_eq!(user_file(&environment(variables)).as_deref(), expected.map(Path::new));
 }
 
 proptest! {

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use crate::support::{USER, environment, texts, user, variables};
 use rstest::rstest;
-use steward_config::{
-    EngineChoice, Layers, ReadBarrier, Settings, WatchMode, WorktreeMode, resolve,
-};
+use steward_config::{EngineChoice, Layers, ReadBarrier, Settings, WatchMode, WorktreeMode, resolve};
 
 #[rstest]
 #[case("true", WatchMode::On)]
@@ -28,10 +26,7 @@ use steward_config::{
 #[case("\"auto\"", WatchMode::Auto)]
 fn the_watch_mode_is_a_word_or_a_boolean(#[case] value: &str, #[case] mode: WatchMode) {
     let from_file = resolve(&user(&format!("freshness.watch = {value}")));
-    let from_variable = resolve(&variables(&[(
-        "CGC_FRESHNESS_WATCH",
-        value.trim_matches('"'),
-    )]));
+    let from_variable = resolve(&variables(&[("CGC_FRESHNESS_WATCH", value.trim_matches('"'))]));
 
     assert_eq!(from_file.settings.freshness.watch, mode);
     assert_eq!(from_variable.settings.freshness.watch, mode);
@@ -40,32 +35,12 @@ fn the_watch_mode_is_a_word_or_a_boolean(#[case] value: &str, #[case] mode: Watc
 }
 
 #[rstest]
-#[case(
-    "freshness.watch = \"sometimes\"",
-    "freshness.watch = \"sometimes\"",
-    "off, on or auto"
-)]
+#[case("freshness.watch = \"sometimes\"", "freshness.watch = \"sometimes\"", "off, on or auto")]
 #[case("freshness.watch = 1", "freshness.watch = 1", "off, on or auto")]
-#[case(
-    "freshness.watch = {on = true}",
-    "freshness.watch = {…}",
-    "off, on or auto"
-)]
-#[case(
-    "freshness.watcherLivenessMs = 0",
-    "freshness.watcherLivenessMs = 0",
-    "a whole number from 1 to 2147483647"
-)]
-#[case(
-    "freshness.watcherLivenessMs = -5",
-    "freshness.watcherLivenessMs = -5",
-    "a whole number from 1 to 2147483647"
-)]
-#[case(
-    "freshness.watcherLivenessMs = 1.5",
-    "freshness.watcherLivenessMs = 1.5",
-    "a whole number from 1 to 2147483647"
-)]
+#[case("freshness.watch = {on = true}", "freshness.watch = {…}", "off, on or auto")]
+#[case("freshness.watcherLivenessMs = 0", "freshness.watcherLivenessMs = 0", "a whole number from 1 to 2147483647")]
+#[case("freshness.watcherLivenessMs = -5", "freshness.watcherLivenessMs = -5", "a whole number from 1 to 2147483647")]
+#[case("freshness.watcherLivenessMs = 1.5", "freshness.watcherLivenessMs = 1.5", "a whole number from 1 to 2147483647")]
 #[case(
     "freshness.watcherLivenessMs = \"soon\"",
     "freshness.watcherLivenessMs = \"soon\"",
@@ -81,47 +56,16 @@ fn the_watch_mode_is_a_word_or_a_boolean(#[case] value: &str, #[case] mode: Watc
     "freshness.maxSyncsPerSession = 1000001",
     "a whole number from 0 to 1000000"
 )]
-#[case(
-    "lifecycle.autoCreate = 1",
-    "lifecycle.autoCreate = 1",
-    "true or false"
-)]
-#[case(
-    "lifecycle.autoCreate = [true]",
-    "lifecycle.autoCreate = […]",
-    "true or false"
-)]
-#[case(
-    "sync.engine = true",
-    "sync.engine = true",
-    "auto or changed-files or reconcile"
-)]
+#[case("lifecycle.autoCreate = 1", "lifecycle.autoCreate = 1", "true or false")]
+#[case("lifecycle.autoCreate = [true]", "lifecycle.autoCreate = […]", "true or false")]
+#[case("sync.engine = true", "sync.engine = true", "auto or changed-files or reconcile")]
 #[case("worktree.mode = \"yes\"", "worktree.mode = \"yes\"", "off or isolate")]
-#[case(
-    "cgc.executable = \"  \"",
-    "cgc.executable = \"  \"",
-    "the name or path of a program"
-)]
-#[case(
-    "cgc.timeoutMs = 2026-01-01",
-    "cgc.timeoutMs = 2026-01-01",
-    "a whole number from 1 to 2147483647"
-)]
-fn a_bad_value_is_named_and_costs_nothing_else(
-    #[case] line: &str,
-    #[case] shown: &str,
-    #[case] expected: &str,
-) {
-    let resolved = resolve(&user(&format!(
-        "output.maxBytes = 5\n{line}\ndaemon.idleExitMs = 6"
-    )));
+#[case("cgc.executable = \"  \"", "cgc.executable = \"  \"", "the name or path of a program")]
+#[case("cgc.timeoutMs = 2026-01-01", "cgc.timeoutMs = 2026-01-01", "a whole number from 1 to 2147483647")]
+fn a_bad_value_is_named_and_costs_nothing_else(#[case] line: &str, #[case] shown: &str, #[case] expected: &str) {
+    let resolved = resolve(&user(&format!("output.maxBytes = 5\n{line}\ndaemon.idleExitMs = 6")));
 
-    assert_eq!(
-        texts(&resolved),
-        [format!(
-            "{shown} (user file {USER}, line 2) is ignored: it takes {expected}"
-        )]
-    );
+    assert_eq!(texts(&resolved), [format!("{shown} (user file {USER}, line 2) is ignored: it takes {expected}")]);
     assert_eq!(resolved.settings.output.max_bytes, 5);
     assert_eq!(resolved.settings.daemon.idle_exit, Duration::from_millis(6));
 }
@@ -129,18 +73,12 @@ fn a_bad_value_is_named_and_costs_nothing_else(
 #[test]
 fn a_bad_value_leaves_the_lower_layers_value() {
     let resolved = resolve(&Layers {
-        environment: environment(&[
-            ("CGC_FRESHNESS_WATCH", "maybe"),
-            ("CGC_FRESHNESS_WATCHER_LIVENESS_MS", "1e3"),
-        ]),
+        environment: environment(&[("CGC_FRESHNESS_WATCH", "maybe"), ("CGC_FRESHNESS_WATCHER_LIVENESS_MS", "1e3")]),
         ..user("freshness.watch = \"auto\"")
     });
 
     assert_eq!(resolved.settings.freshness.watch, WatchMode::Auto);
-    assert_eq!(
-        resolved.settings.freshness.watcher_liveness,
-        Duration::from_secs(15)
-    );
+    assert_eq!(resolved.settings.freshness.watcher_liveness, Duration::from_secs(15));
     assert_eq!(
         texts(&resolved),
         [
@@ -173,28 +111,15 @@ fn words_and_numbers_are_read_alike_in_files_and_variables() {
 }
 
 #[rstest]
-#[case(
-    "freshness.autosync = false",
-    "freshness.autosync",
-    "; did you mean freshness.autoSync?"
-)]
-#[case(
-    "[cgc]\ntimeoutMS = 3",
-    "cgc.timeoutMS",
-    "; did you mean cgc.timeoutMs?"
-)]
+#[case("freshness.autosync = false", "freshness.autosync", "; did you mean freshness.autoSync?")]
+#[case("[cgc]\ntimeoutMS = 3", "cgc.timeoutMS", "; did you mean cgc.timeoutMs?")]
 #[case("colour = \"blue\"", "colour", "")]
 #[case("cgc = 3", "cgc", "")]
 fn an_unknown_key_is_named(#[case] text: &str, #[case] name: &str, #[case] advice: &str) {
     let resolved = resolve(&user(text));
 
     let line = text.lines().count();
-    assert_eq!(
-        texts(&resolved),
-        [format!(
-            "{name} (user file {USER}, line {line}) is no setting{advice}"
-        )]
-    );
+    assert_eq!(texts(&resolved), [format!("{name} (user file {USER}, line {line}) is no setting{advice}")]);
     assert_eq!(resolved.settings, Settings::default());
 }
 
@@ -218,12 +143,9 @@ fn a_slip_in_a_variables_name_is_named_and_cgcs_own_variables_are_not() {
 #[test]
 fn a_variable_that_is_not_text_is_a_bad_value() {
     let resolved = resolve(&Layers {
-        environment: [(
-            OsString::from("CGC_EXECUTABLE"),
-            OsString::from_vec(b"/opt/\xff/cgc".to_vec()),
-        )]
-        .into_iter()
-        .collect(),
+        environment: [(OsString::from("CGC_EXECUTABLE"), OsString::from_vec(b"/opt/\xff/cgc".to_vec()))]
+            .into_iter()
+            .collect(),
         ..Layers::default()
     });
 
@@ -233,10 +155,7 @@ fn a_variable_that_is_not_text_is_a_bad_value() {
 
 #[test]
 fn a_warning_prints_no_control_characters_and_no_endless_value() {
-    let resolved = resolve(&user(&format!(
-        "sync.engine = \"\\u001b[2J\\n{}\"",
-        "x".repeat(5000)
-    )));
+    let resolved = resolve(&user(&format!("sync.engine = \"\\u001b[2J\\n{}\"", "x".repeat(5000))));
 
     let [warning] = texts(&resolved).try_into().unwrap();
     assert!(!warning.contains(char::is_control), "{warning:?}");

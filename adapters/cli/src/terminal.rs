@@ -1,0 +1,73 @@
+//! What is said to the person, and what is asked.
+//!
+//! It must never take silence for a yes: without a terminal on both sides nobody is asked.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use steward_ports::{Answer, Question};
+
+/// The person's side of the process. Colour is dropped where the output is no terminal or `NO_COLOR` is set.
+pub(crate) struct Terminal {
+    output: Box<dyn Write>,
+    messages: Box<dyn Write>,
+    input: Box<dyn BufRead>,
+    can_ask: bool,
+}
+
+/// Marks what needs attention.
+const BAD: Style = AnsiColor::Red.on_default().bold();
+/// Marks what is added.
+const ADDED: Style = AnsiColor::Green.on_default();
+/// Marks what is removed.
+const REMOVED: Style = AnsiColor::Red.on_default();
+
+impl Terminal {
+    /// Takes the process's own streams.
+    pub(crate) fn of_process() -> Self {
+        Self {
+            output: Box::new(anstream::stdout()),
+            messages: Box::new(anstream::stderr()),
+            input: Box::new(io::stdin().lock()),
+            can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
+        }
+    }
+
+    /// Writes an answer to the standard output.
+    pub(crate) fn say(&mut self, text: &str) {
+        // A reader that went away wants no more; there is nobody left to tell.
+        drop(writeln!(self.output, "{text}"));
+    }
+
+    /// Writes a failure to the standard error.
+    pub(crate) fn complain(&mut self, text: &str) {
+        drop(writeln!(self.messages, "{BAD}steward:{BAD:#} {text}"));
+    }
+
+    /// Writes the lines of a unified diff.
+    pub(crate) fn show_difference(&mut self, difference: &str) {
+        for line in difference.lines() {
+            let style = match line.as_bytes().first() {
+                Some(b'+') => ADDED,
+                Some(b'-') => REMOVED,
+                Some(_) | None => Style::new(),
+            };
+            drop(writeln!(self.output, "{style}{line}{style:#}"));
+        }
+    }
+
+    /// Tells the effect, puts the question and reads the answer; anything but `y` or `yes` is a no.
+    pub(crate) fn ask(&mut self, question: &Question) -> Answer {
+        if !self.can_ask {
+            return Answer::Unasked;
+        }
+        drop(self.output.flush());
+        drop(write!(self.messages, "{}\n{} [y/N] ", question.effect, question.text));
+        drop(self.messages.flush());
+        let mut answer = String::new();
+        match self.input.read_line(&mut answer) {
+            Ok(_) if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") => Answer::Yes,
+            Ok(_) | Err(_) => Answer::No,
+        }
+    }
+}
