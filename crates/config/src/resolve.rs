@@ -147,11 +147,12 @@ fn read_environment(environment: &Environment, warnings: &mut Vec<Warning>) -> L
             }
             // Most variables are none of our business; only a near miss is.
             None => {
-                warnings.extend(similar(name, KEYS.iter().map(|key| key.variable)).map(|similar| Warning::UnknownKey {
+                let near = similar(name, KEYS.iter().map(|key| key.variable));
+                warnings.extend(near.map(|similar| Warning::UnknownKey {
                     name: name.to_owned(),
                     origin,
                     similar: Some(similar),
-                }))
+                }));
             }
         }
     }
