@@ -75,7 +75,7 @@ fn orphan_grace(verb: Verb, backend: &Backend) -> Duration {
     match (verb, backend) {
         (Verb::Doctor, _) => Duration::from_secs(1),
         (Verb::Inventory | Verb::Index | Verb::Rebuild | Verb::Reconcile, Backend::Ladybug | Backend::Unknown) => {
-            Duration::from_secs(60)
+            Duration::from_mins(1)
         }
         (Verb::Inventory, Backend::Kuzu | Backend::FalkorLite | Backend::FalkorRemote | Backend::Neo4j) => {
             Duration::from_millis(800)

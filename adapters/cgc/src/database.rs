@@ -109,7 +109,7 @@ pub(crate) fn look_into(path: &Path, root: &Path) -> Result<Contents, GraphToolE
 /// The database itself goes last: a crash in between leaves it under its old name with its log set aside, which both
 /// backends open at its last checkpoint.
 pub(crate) fn set_aside(database: &Path) -> Result<PathBuf, GraphToolError> {
-    let target = (1_u32..)
+    let target = (1..10_000)
         .map(|number| beside(database, &format!(".set-aside-{number}")))
         .find(|candidate| family(candidate).all(|file| fs::symlink_metadata(file).is_err()))
         .unwrap_or_else(|| beside(database, ".set-aside"));

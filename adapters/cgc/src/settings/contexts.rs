@@ -164,12 +164,10 @@ mod tests {
 
     #[test]
     fn a_bomb_of_aliases_is_nothing() {
-        let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
-        for level in 1..12 {
-            let before = format!("*a{}", level - 1);
-            text.push_str(&format!("a{level}: &a{level} [{}]\n", vec![before; 10].join(", ")));
-        }
-        text.push_str("mode: per-repo\n");
+        let levels: Vec<String> = (1..12)
+            .map(|level| format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 10].join(", ")))
+            .collect();
+        let text = format!("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n{}mode: per-repo\n", levels.concat());
 
         assert_eq!(parse(&text).mode, ContextMode::Global);
     }
