@@ -3,6 +3,8 @@
 //!
 //! It must never assert more than the domain is told: texts change, their meaning does not.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
