@@ -11,8 +11,8 @@ mod report;
 
 pub use frame::{FrameError, MAXIMUM_FRAME, body_length, decode, encode, read_frame, write_frame};
 pub use message::{
-    Ancestor, Build, DaemonReport, EditCertainty, Envelope, HarnessEvent, HarnessName, JobOutcome, JobProgress,
-    JobVerb, Notice, PROTOCOL, Reply, Request, SessionContext, Severity, StartSource,
+    Ancestor, Build, Carries, DaemonReport, EditCertainty, Envelope, HarnessEvent, HarnessName, JobOutcome,
+    JobProgress, JobVerb, Notice, PROTOCOL, Reply, Request, SessionContext, Severity, StartSource,
 };
 pub use report::{
     Activity, BackendReport, EvidenceItem, FailureReport, FreshnessReport, FreshnessStatus, IndexState, LastAction,

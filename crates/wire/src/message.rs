@@ -42,6 +42,9 @@ pub enum Request {
         session: SessionContext,
         /// What happened.
         event: HarnessEvent,
+        /// What the answer to this event can carry to the human and to the agent.
+        #[serde(default)]
+        carries: Carries,
     },
     /// Asks for the status of a directory's workspace. Answered by `Status`. Starts no work.
     Status {
@@ -70,6 +73,21 @@ pub enum Request {
     },
 }
 
+/// What the harness can take with its answer to an event. What it cannot take waits for a later event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carries {
+    /// Whether the human would see notices.
+    pub notices: bool,
+    /// Whether the agent would read context.
+    pub context: bool,
+}
+
+impl Default for Carries {
+    fn default() -> Self {
+        Self { notices: true, context: true }
+    }
+}
+
 /// A harness that the companion speaks with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -87,6 +105,17 @@ pub enum HarnessName {
 }
 
 impl HarnessName {
+    /// The name that the protocol uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::OpenCode => "open-code",
+            Self::Pi => "pi",
+        }
+    }
+
     /// The name that people know.
     pub const fn title(self) -> &'static str {
         match self {

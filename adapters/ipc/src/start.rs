@@ -1,0 +1,96 @@
+//! Starting the daemon.
+//!
+//! It must never leave the daemon a descriptor of the caller's, tie its life to the caller's, or poll for it: the daemon
+//! says on its standard output that it listens.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use thiserror::Error;
+
+/// How a daemon is started.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The daemon's executable, an absolute path.
+    pub program: PathBuf,
+    /// The daemon's whole environment.
+    pub environment: BTreeMap<String, String>,
+}
+
+/// Why no daemon was started.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// It could not be started.
+    #[error("{} cannot be started", program.display())]
+    Spawn {
+        /// The daemon's executable.
+        program: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It ended before it listened.
+    #[error("{} ended before it was ready", program.display())]
+    EndedEarly {
+        /// The daemon's executable.
+        program: PathBuf,
+    },
+    /// It does not listen yet. It goes on, and a later request will find it.
+    #[error("{} is not ready yet", program.display())]
+    NotReadyYet {
+        /// The daemon's executable.
+        program: PathBuf,
+    },
+}
+
+impl Start {
+    /// Starts the daemon and returns when it listens.
+    pub(crate) fn run(&self, deadline: Instant) -> Result<(), StartError> {
+        let mut child = Command::new(&self.program)
+            .env_clear()
+            .envs(&self.environment)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .map_err(|source| StartError::Spawn { program: self.program.clone(), source })?;
+        match child.stdout.take() {
+            Some(stdout) => self.wait_ready(&OwnedFd::from(stdout), deadline),
+            None => Err(StartError::EndedEarly { program: self.program.clone() }),
+        }
+    }
+
+    fn wait_ready(&self, stdout: &OwnedFd, deadline: Instant) -> Result<(), StartError> {
+        if !readable_by(stdout, deadline) {
+            return Err(StartError::NotReadyYet { program: self.program.clone() });
+        }
+        let mut byte = [0];
+        match rustix::io::read(stdout, &mut byte) {
+            Ok(1) => Ok(()),
+            Ok(_) | Err(_) => Err(StartError::EndedEarly { program: self.program.clone() }),
+        }
+    }
+}
+
+/// Returns whether `descriptor` has something to read, or its end, before `deadline`.
+pub(crate) fn readable_by(descriptor: &OwnedFd, deadline: Instant) -> bool {
+    loop {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let Ok(timeout) = Timespec::try_from(remaining) else { return false };
+        let mut descriptors = [PollFd::new(descriptor, PollFlags::IN)];
+        match poll(&mut descriptors, Some(&timeout)) {
+            Ok(0) => return false,
+            Ok(_) => return true,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
