@@ -2,7 +2,9 @@
 //!
 //! It must never offer a verb that deletes a repository's graph without building it anew.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Looks after the CodeGraphContext code graph of your repositories.
 #[derive(Debug, Parser)]
@@ -14,6 +16,29 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Show what is known of a workspace's graph, without starting anything
+    Status {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+        /// A directory of the workspace [default: the current one]
+        path: Option<PathBuf>,
+    },
+    /// Create the graph of a workspace, or complete it
+    Index(JobArguments),
+    /// Delete the graph of a workspace and build it anew
+    Rebuild(JobArguments),
+    /// Bring the graph of a workspace up to date now
+    Sync {
+        /// Stay until it is done
+        #[arg(long, short)]
+        wait: bool,
+        /// A directory of the workspace [default: the current one]
+        path: Option<PathBuf>,
+    },
+    /// Run, stop or show the process that looks after your sessions
+    #[command(subcommand)]
+    Daemon(DaemonCommand),
     /// Wire the companion into a harness, in your user settings
     Install {
         /// The harness
@@ -43,4 +68,32 @@ pub(crate) enum Command {
 pub(crate) enum HarnessArgument {
     /// Claude Code
     ClaudeCode,
+}
+
+/// What can be said to a job that asks first.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct JobArguments {
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Stay until it is done; the exit status then tells whether it succeeded
+    #[arg(long, short)]
+    pub(crate) wait: bool,
+    /// A directory of the workspace [default: the current one]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// What can be done about the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub(crate) enum DaemonCommand {
+    /// Run it in the foreground; normally the first session or command starts it
+    Run,
+    /// End it and all work that it does, and return when nothing is left
+    Stop,
+    /// Show whether it runs
+    Status {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
 }

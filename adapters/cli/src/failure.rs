@@ -29,6 +29,11 @@ impl Failure {
         Self::new(message)
     }
 
+    /// Returns what happened, without the way out.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Adds what the person can do.
     pub(crate) fn with_advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());

@@ -4,19 +4,25 @@
 //! wiring the companion into a harness. It must never do work that the daemon owns: it asks for a job and shows it.
 
 mod arguments;
+mod daemon;
 mod failure;
 mod install;
+mod job;
+mod link;
 mod plain;
 mod siblings;
+mod status;
 mod surroundings;
 mod terminal;
+mod words;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use arguments::{Arguments, Command, HarnessArgument};
+use arguments::{Arguments, Command, DaemonCommand, HarnessArgument, JobArguments};
 use failure::Failure;
+use steward_wire::JobVerb;
 use surroundings::Surroundings;
 use terminal::Terminal;
 
@@ -35,7 +41,20 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: &Command, surroundings: &Surroundings, terminal: &mut Terminal) -> Result<(), Failure> {
+    let mut job = |verb, arguments: &JobArguments| {
+        let choices = job::Choices { yes: arguments.yes, wait: arguments.wait };
+        job::run(surroundings, terminal, verb, choices, arguments.path.as_deref())
+    };
     match command {
+        Command::Index(arguments) => job(JobVerb::Index, arguments),
+        Command::Rebuild(arguments) => job(JobVerb::Rebuild, arguments),
+        Command::Sync { wait, path } => {
+            job(JobVerb::Sync, &JobArguments { yes: false, wait: *wait, path: path.clone() })
+        }
+        Command::Status { json, path } => status::status(surroundings, terminal, *json, path.as_deref()),
+        Command::Daemon(DaemonCommand::Run) => daemon::run(surroundings),
+        Command::Daemon(DaemonCommand::Stop) => daemon::stop(surroundings, terminal),
+        Command::Daemon(DaemonCommand::Status { json }) => daemon::status(surroundings, terminal, *json),
         Command::Install { harness: HarnessArgument::ClaudeCode, dry_run, yes } => {
             install::install(surroundings, terminal, install::Mode::new(*dry_run, *yes))
         }

@@ -13,6 +13,7 @@ pub(crate) struct Terminal {
     messages: Box<dyn Write>,
     input: Box<dyn BufRead>,
     can_ask: bool,
+    can_redraw: bool,
 }
 
 /// Marks what needs attention.
@@ -22,6 +23,9 @@ const ADDED: Style = AnsiColor::Green.on_default();
 /// Marks what is removed.
 const REMOVED: Style = AnsiColor::Red.on_default();
 
+/// Clears from the cursor to the end of the line (ECMA-48, EL).
+const CLEAR_TO_END: &str = "\u{1b}[K";
+
 impl Terminal {
     /// Takes the process's own streams.
     pub(crate) fn of_process() -> Self {
@@ -30,6 +34,7 @@ impl Terminal {
             messages: Box::new(anstream::stderr()),
             input: Box::new(io::stdin().lock()),
             can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
+            can_redraw: io::stderr().is_terminal(),
         }
     }
 
@@ -53,6 +58,26 @@ impl Terminal {
                 Some(_) | None => Style::new(),
             };
             drop(writeln!(self.output, "{style}{line}{style:#}"));
+        }
+    }
+
+    /// Shows `line` in place of the last one; without a terminal nothing is shown.
+    pub(crate) fn show_progress(&mut self, line: &str) {
+        if !self.can_redraw {
+            return;
+        }
+        // A line that wraps could not be taken back.
+        let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col)).max(2);
+        let shown: String = line.chars().take(width - 1).collect();
+        drop(write!(self.messages, "\r{shown}{CLEAR_TO_END}"));
+        drop(self.messages.flush());
+    }
+
+    /// Takes the line of progress away.
+    pub(crate) fn end_progress(&mut self) {
+        if self.can_redraw {
+            drop(write!(self.messages, "\r{CLEAR_TO_END}"));
+            drop(self.messages.flush());
         }
     }
 

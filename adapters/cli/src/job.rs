@@ -1,0 +1,174 @@
+//! `steward index`, `rebuild` and `sync`.
+//!
+//! It must never ask for a job that creates or replaces a graph before the person, told what will be written where, has
+//! said yes, and never start a job anew when the daemon breaks off.
+
+use std::path::Path;
+
+use steward_ipc::client::Connection;
+use steward_ports::{Answer, Question};
+use steward_wire::{IndexState, JobOutcome, JobProgress, JobVerb, Reply, Request, StatusReport};
+
+use crate::failure::Failure;
+use crate::link::{Link, failed};
+use crate::plain::{plain, shown};
+use crate::status::report;
+use crate::surroundings::Surroundings;
+use crate::terminal::Terminal;
+use crate::words::{INSTALL_CGC, counted, duration, going_on};
+
+/// What the person said beforehand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choices {
+    /// Do not ask.
+    pub(crate) yes: bool,
+    /// Stay until the job has ended.
+    pub(crate) wait: bool,
+}
+
+/// Asks the daemon for the job `verb` on the workspace of `path`, or of the current directory.
+pub(crate) fn run(
+    surroundings: &Surroundings,
+    terminal: &mut Terminal,
+    verb: JobVerb,
+    choices: Choices,
+    path: Option<&Path>,
+) -> Result<(), Failure> {
+    let directory = surroundings.directory(path)?;
+    if !choices.yes
+        && let Some(question) = question(verb, &report(surroundings, directory.clone())?)?
+    {
+        match terminal.ask(&question) {
+            Answer::Yes => {}
+            Answer::No => return Err(Failure::new("nothing was done")),
+            Answer::Unasked => {
+                return Err(Failure::new(format!(
+                    "nothing was done, since there is no terminal to ask on\n{}",
+                    question.effect
+                ))
+                .with_advice("Add --yes if you agree."));
+            }
+        }
+    }
+    let environment = surroundings.forwarded();
+    let request = Request::Job { verb, directory, environment, wait: choices.wait };
+    let (connection, reply) = Link::new(surroundings)?.open(&request)?;
+    follow(terminal, verb, connection, reply)
+}
+
+/// Returns what has to be asked before `verb`, `None` where it creates and replaces nothing.
+fn question(verb: JobVerb, report: &StatusReport) -> Result<Option<Question>, Failure> {
+    if report.state == IndexState::Unavailable {
+        return Err(Failure::new("there is no usable cgc").with_advice(INSTALL_CGC));
+    }
+    let root = shown(&report.workspace);
+    let database = match &report.backend.database {
+        Some(database) => shown(database),
+        None => format!("the {} database", plain(&report.backend.name)),
+    };
+    let side_effect = format!("Where {root}/.cgcignore is missing, cgc writes it too; git shows it as a new file.");
+    let question = match (verb, report.state) {
+        (JobVerb::Sync, _) => return Ok(None),
+        (JobVerb::Index, _) => Question {
+            effect: format!("cgc will read the code in {root} and write its graph into {database}.\n{side_effect}"),
+            text: "Create the graph?".to_owned(),
+        },
+        (JobVerb::Rebuild, IndexState::Corrupt) => Question {
+            effect: format!(
+                "{database} cannot be used. It will be renamed to {database}.set-aside-1 (or the next free number), and \
+                 cgc will write the graph of {root} into a new one. Graphs of other repositories in it have to be \
+                 indexed again.\n{side_effect}"
+            ),
+            text: "Set the database aside and build the graph anew?".to_owned(),
+        },
+        (
+            JobVerb::Rebuild,
+            IndexState::Unknown
+            | IndexState::Unavailable
+            | IndexState::Unindexed
+            | IndexState::Incomplete
+            | IndexState::Busy
+            | IndexState::Drift
+            | IndexState::Clean,
+        ) => Question {
+            effect: format!(
+                "cgc will delete the graph of {root} from {database} and build it anew. Until that is done, the graph \
+                 answers little or nothing.\n{side_effect}"
+            ),
+            text: "Delete the graph and build it anew?".to_owned(),
+        },
+    };
+    Ok(Some(question))
+}
+
+fn follow(terminal: &mut Terminal, verb: JobVerb, mut connection: Connection, mut reply: Reply) -> Result<(), Failure> {
+    // A job takes as long as it takes; the daemon bounds it, and its death ends the connection.
+    connection.set_deadline(None);
+    loop {
+        match reply {
+            Reply::Progress(progress) => terminal.show_progress(&progress_line(verb, &progress)),
+            Reply::Accepted { joined } => {
+                terminal.say(&accepted(verb, joined));
+                return Ok(());
+            }
+            Reply::Finished(outcome) => {
+                terminal.end_progress();
+                return finished(terminal, outcome);
+            }
+            Reply::Refused { reason, advice } => {
+                terminal.end_progress();
+                let failure = Failure::new(plain(&reason));
+                return Err(match advice {
+                    Some(advice) => failure.with_advice(plain(&advice)),
+                    None => failure,
+                });
+            }
+            Reply::Failed { reason } => {
+                terminal.end_progress();
+                return Err(Failure::new(plain(&reason)));
+            }
+            Reply::Delivery { .. }
+            | Reply::Status(_)
+            | Reply::Daemon(_)
+            | Reply::Stopping { .. }
+            | Reply::Incompatible { .. }
+            | Reply::Draining => {
+                terminal.end_progress();
+                return Err(Failure::new("the daemon answered another question than was asked"));
+            }
+        }
+        reply = connection.reply().map_err(|error| {
+            terminal.end_progress();
+            failed(&error)
+        })?;
+    }
+}
+
+fn accepted(verb: JobVerb, joined: bool) -> String {
+    let how = if joined { "was running already and goes on" } else { "goes on" };
+    format!("{} {how} in the background; `steward status` shows how far it is.", going_on(verb))
+}
+
+fn finished(terminal: &mut Terminal, outcome: JobOutcome) -> Result<(), Failure> {
+    let summary = format!("{} ({})", plain(&outcome.summary), duration(outcome.elapsed_ms));
+    if outcome.succeeded {
+        terminal.say(&summary);
+        return Ok(());
+    }
+    let failure = Failure::new(summary);
+    Err(match outcome.advice {
+        Some(advice) => failure.with_advice(plain(&advice)),
+        None => failure,
+    })
+}
+
+fn progress_line(verb: JobVerb, progress: &JobProgress) -> String {
+    let mut line = format!("{}: {}", going_on(verb), plain(&progress.phase));
+    if let Some(counted) = counted(progress.done, progress.total) {
+        line = format!("{line}, {counted}");
+    }
+    if progress.joined {
+        line.push_str(", begun by another");
+    }
+    format!("{line}, {}", duration(progress.elapsed_ms))
+}
