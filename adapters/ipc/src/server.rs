@@ -31,8 +31,8 @@ const REQUEST_QUEUE: usize = 256;
 pub struct Incoming {
     /// What is asked.
     pub envelope: Envelope,
-    /// Where the replies go. The connection closes once all senders are dropped, and the channel closes when the client
-    /// goes away.
+    /// Where the replies go. The connection closes after the last reply, or after `Stopping` once all senders are
+    /// dropped; the channel closes when the client goes away.
     pub replies: mpsc::Sender<Reply>,
 }
 
@@ -174,8 +174,11 @@ async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Incoming>, unan
                     if let Err(error) = write_reply(&mut stream, &reply).await {
                         return tracing::debug!(%error, "a reply could not be sent");
                     }
-                    if reply.is_last() {
+                    if matches!(reply, Reply::Stopping { .. }) {
+                        // The client waits for the end of this connection, which is the end of the daemon.
                         drop(unanswered.take());
+                    } else if reply.is_last() {
+                        return;
                     }
                 }
                 None => return,
