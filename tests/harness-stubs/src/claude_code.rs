@@ -99,6 +99,9 @@ impl ClaudeCode {
         let mut claude = Self { executable: executable(), home, environment: BTreeMap::new() };
         let (mark, root) = scratch.mark().variable();
         claude.set(mark, root);
+        if let Some(run) = env::var_os("STEWARD_TEST_RUN") {
+            claude.set("STEWARD_TEST_RUN", run);
+        }
         claude.set("HOME", claude.home.clone());
         claude.set("TMPDIR", temporary);
         claude.set("PATH", env::var_os("PATH").unwrap_or_default());

@@ -32,6 +32,14 @@ pub struct LiveProcess {
     pub command_line: String,
 }
 
+impl LiveProcess {
+    /// The file name of the program, as its first argument gives it.
+    pub fn program_name(&self) -> &str {
+        let program = self.command_line.split(' ').next().unwrap_or_default();
+        program.rsplit('/').next().unwrap_or(program)
+    }
+}
+
 impl fmt::Display for LiveProcess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} (parent {}): {}", self.pid, self.parent, self.command_line)
