@@ -8,6 +8,7 @@ mod command;
 mod database;
 mod environment;
 mod files;
+mod grammars;
 mod installation;
 mod inventory;
 mod location;
@@ -24,6 +25,8 @@ use steward_ports::{
     CommandSpec, DatabaseIdentity, Ended, GraphFacts, GraphQuery, GraphTarget, GraphTool, GraphToolError, Milestone,
     OutputLine, Verb, Verdict,
 };
+
+pub use grammars::{Grammars, grammars};
 
 /// The `GraphTool` port for cgc 0.6.13. It has no state: every answer is read from the disk as it is.
 ///

@@ -14,7 +14,7 @@ pub(crate) struct Packages {
 impl Packages {
     /// Looks in the places that belong to the interpreter and to the script: a virtual environment, a system
     /// installation, the user's own site. `None` where none of them holds cgc.
-    pub(super) fn find(interpreter: Option<&Path>, script: &Path, home: &Path) -> Option<Self> {
+    pub(crate) fn find(interpreter: Option<&Path>, script: &Path, home: &Path) -> Option<Self> {
         let prefixes = [interpreter, Some(script)]
             .into_iter()
             .flatten()
@@ -32,6 +32,11 @@ impl Packages {
             [version] => Some(version.clone()),
             _ => None,
         }
+    }
+
+    /// Returns the directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Whether the package or module directory `name` is installed.
