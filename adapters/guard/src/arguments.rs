@@ -140,20 +140,12 @@ impl Options {
                 Some(_) | None => return Err(UsageError),
             }
         }
-        Ok(Self {
-            grace,
-            niceness,
-            parent,
-            program: PathBuf::from(arguments.next().ok_or(UsageError)?),
-        })
+        Ok(Self { grace, niceness, parent, program: PathBuf::from(arguments.next().ok_or(UsageError)?) })
     }
 }
 
 fn number<N: std::str::FromStr>(argument: Option<&OsStr>) -> Result<N, UsageError> {
-    argument
-        .and_then(OsStr::to_str)
-        .and_then(|text| text.parse().ok())
-        .ok_or(UsageError)
+    argument.and_then(OsStr::to_str).and_then(|text| text.parse().ok()).ok_or(UsageError)
 }
 
 #[cfg(test)]
@@ -183,12 +175,8 @@ mod tests {
 
     #[test]
     fn the_second_stage_survives_the_command_line() {
-        let exec = ExecArguments {
-            parent: 4711,
-            niceness: 0,
-            program: PathBuf::from("/bin/true"),
-            arguments: Vec::new(),
-        };
+        let exec =
+            ExecArguments { parent: 4711, niceness: 0, program: PathBuf::from("/bin/true"), arguments: Vec::new() };
 
         assert_eq!(Invocation::parse(exec.to_arguments()), Ok(Invocation::Exec(exec)));
     }

@@ -29,12 +29,7 @@ pub(crate) enum Step {
 impl Escalation {
     /// A schedule that ends with KILL `grace` after the daemon's end.
     pub(crate) const fn new(grace: Duration) -> Self {
-        Self {
-            grace,
-            orphaned_at: None,
-            interrupted: false,
-            terminated: false,
-        }
+        Self { grace, orphaned_at: None, interrupted: false, terminated: false }
     }
 
     /// Notes what the daemon has asked for already. A second SIGINT would break into the cleanup that the first one
@@ -119,10 +114,7 @@ mod tests {
         assert_eq!(escalation.due(start), Some(Step::Interrupt));
         assert_eq!(escalation.due(start), None);
         assert_eq!(escalation.deadline(), Some(start + Duration::from_millis(3500)));
-        assert_eq!(
-            escalation.due(start + Duration::from_millis(3500)),
-            Some(Step::Terminate)
-        );
+        assert_eq!(escalation.due(start + Duration::from_millis(3500)), Some(Step::Terminate));
         assert_eq!(escalation.due(start + Duration::from_millis(3999)), None);
         assert_eq!(escalation.due(start + GRACE), Some(Step::Kill));
     }

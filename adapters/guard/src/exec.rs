@@ -47,9 +47,6 @@ fn become_program(arguments: &ExecArguments) -> Result<std::convert::Infallible,
     {
         return Err(Some((pipe, error.into())));
     }
-    let error = Command::new(&arguments.program)
-        .args(&arguments.arguments)
-        .stdin(Stdio::null())
-        .exec();
+    let error = Command::new(&arguments.program).args(&arguments.arguments).stdin(Stdio::null()).exec();
     Err(Some((pipe, error)))
 }

@@ -50,10 +50,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "nothing was started yet, so this is nobody else's output"
-)]
+#[expect(clippy::print_stderr, reason = "nothing was started yet, so this is nobody else's output")]
 fn report_usage(error: UsageError) {
     eprintln!("steward-guard: {error}");
 }

@@ -16,7 +16,7 @@ pub struct ProcessStat {
     pub pid: u32,
     /// Its parent's number, 0 where it has none.
     pub parent: u32,
-    /// The number of its process group.
+    /// The number of its process group, 0 where it has none any more.
     pub group: u32,
     /// When it started, in clock ticks since boot.
     pub start_time: u64,
@@ -33,15 +33,16 @@ impl ProcessStat {
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
-        let group = fields.next()?.parse().ok()?;
+        // The group of a process that is being taken off the table is -1 (seen on Linux 6.18).
+        let group: i64 = fields.next()?.parse().ok()?;
         // Field 22 of the file; three of the fields after the name have been taken.
         let start_time = fields.nth(16)?.parse().ok()?;
         Some(Self {
             pid,
             parent,
-            group,
+            group: u32::try_from(group).unwrap_or(0),
             start_time,
-            is_alive: !matches!(state, "Z" | "X" | "x"),
+            is_alive: !matches!(state, "Z" | "X" | "x") && group >= 0,
         })
     }
 }
@@ -58,10 +59,7 @@ pub fn read(pid: u32) -> io::Result<Option<ProcessStat>> {
     };
     match ProcessStat::parse(&String::from_utf8_lossy(&bytes)) {
         Some(stat) => Ok(Some(stat)),
-        None => Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            format!("/proc/{pid}/stat has an unknown shape"),
-        )),
+        None => Err(io::Error::new(io::ErrorKind::InvalidData, format!("/proc/{pid}/stat has an unknown shape"))),
     }
 }
 
@@ -144,15 +142,19 @@ mod tests {
     #[case::hostile_name("7 (a) Z 1 (b)) S 3 5 1 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 4711 5 1 2", true)]
     #[case::zombie("7 (cat) Z 3 5 1 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 4711 5 1 2", false)]
     fn a_stat_line_is_read(#[case] line: &str, #[case] is_alive: bool) {
-        let expected = ProcessStat {
-            pid: 7,
-            parent: 3,
-            group: 5,
-            start_time: 4711,
-            is_alive,
-        };
+        let expected = ProcessStat { pid: 7, parent: 3, group: 5, start_time: 4711, is_alive };
 
         assert_eq!(ProcessStat::parse(line), Some(expected));
+    }
+
+    #[test]
+    fn a_process_that_is_being_taken_off_the_table_is_dead() {
+        let line = "7 (cat) R 0 -1 -1 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 4711 5 1 2";
+
+        let stat = ProcessStat::parse(line).unwrap();
+
+        assert!(!stat.is_alive);
+        assert_eq!((stat.parent, stat.group), (0, 0));
     }
 
     #[rstest]
@@ -165,20 +167,8 @@ mod tests {
 
     #[test]
     fn descendants_are_found_over_generations_and_others_are_not() {
-        let process = |pid, parent| ProcessStat {
-            pid,
-            parent,
-            group: 1,
-            start_time: 0,
-            is_alive: true,
-        };
-        let table = [
-            process(1, 0),
-            process(2, 1),
-            process(3, 2),
-            process(4, 3),
-            process(5, 1),
-        ];
+        let process = |pid, parent| ProcessStat { pid, parent, group: 1, start_time: 0, is_alive: true };
+        let table = [process(1, 0), process(2, 1), process(3, 2), process(4, 3), process(5, 1)];
 
         let mut found: Vec<u32> = descendants(&table, 2).iter().map(|it| it.pid).collect();
         found.sort_unstable();
@@ -199,10 +189,7 @@ mod tests {
     fn another_process_of_the_same_number_is_not_killed() {
         let mut bystander = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let stat = read(bystander.id()).unwrap().unwrap();
-        let earlier = ProcessStat {
-            start_time: stat.start_time - 1,
-            ..stat
-        };
+        let earlier = ProcessStat { start_time: stat.start_time - 1, ..stat };
 
         let sent_to_other = kill(&earlier, || true).unwrap();
         let sent_unmeant = kill(&stat, || false).unwrap();

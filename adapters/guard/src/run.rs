@@ -100,9 +100,7 @@ fn null_device() -> io::Result<File> {
 /// shell's background job, a program would never obey SIGINT.
 fn catch_signals() -> io::Result<UnixStream> {
     let caught = Arc::new(AtomicBool::new(false));
-    for signal in [
-        SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
-    ] {
+    for signal in [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2] {
         signal_hook::flag::register(signal, Arc::clone(&caught))?;
     }
     let (wakeups, sender) = UnixStream::pair()?;
@@ -147,10 +145,7 @@ impl Guard {
             arguments: arguments.arguments.clone(),
         };
         // By this path the very file that runs is started, even where another was installed over it.
-        let child = Command::new("/proc/self/exe")
-            .args(second_stage.to_arguments())
-            .stdin(outcome)
-            .spawn()?;
+        let child = Command::new("/proc/self/exe").args(second_stage.to_arguments()).stdin(outcome).spawn()?;
         self.program = process_table::to_pid(child.id());
         self.launch = Some(launch);
         // The output ends when the program's processes have closed it, not when the guard has.
@@ -280,10 +275,7 @@ impl Guard {
     }
 
     fn wait_for_something(&mut self) -> io::Result<Ready> {
-        let timeout = self
-            .escalation
-            .deadline()
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = self.escalation.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
         // A socket whose other end is gone stays readable for ever.
         let lifeline = (!self.escalation.is_orphaned()).then_some(&self.lifeline);
         let mut events = vec![PollFd::new(&self.wakeups, PollFlags::IN)];
@@ -340,8 +332,5 @@ fn wait_for_events(events: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::
 
 /// Whether a read failed because the other end is closed; with unread reports in it the kernel says "reset".
 fn is_end_of_daemon(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset
-    )
+    matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset)
 }

@@ -117,10 +117,8 @@ fn trial_b52_descriptors_of_the_daemon_do_not_reach_the_program() {
 #[case::interrupt(Request::Interrupt, "INT")]
 #[case::terminate(Request::Terminate, "TERM")]
 fn a_signal_reaches_the_program_once(#[case] request: Request, #[case] signal: &str) {
-    let mut lead = Lead::of_script(
-        &format!("trap 'exit 7' {signal}; echo ready; while :; do sleep 0.05; done"),
-        LONG_GRACE,
-    );
+    let mut lead =
+        Lead::of_script(&format!("trap 'exit 7' {signal}; echo ready; while :; do sleep 0.05; done"), LONG_GRACE);
     lead.start();
     assert_eq!(lead.line(), "ready");
 
@@ -152,10 +150,8 @@ fn a_signal_to_the_guard_itself_ends_nothing(#[case] signal: Signal) {
 
 #[test]
 fn what_ignores_int_and_term_is_killed_on_request() {
-    let mut lead = Lead::of_script(
-        "trap '' INT TERM; sleep 600 & echo ready; while :; do sleep 0.05; done",
-        LONG_GRACE,
-    );
+    let mut lead =
+        Lead::of_script("trap '' INT TERM; sleep 600 & echo ready; while :; do sleep 0.05; done", LONG_GRACE);
     lead.start();
     assert_eq!(lead.line(), "ready");
 
@@ -192,10 +188,7 @@ fn a_program_that_obeys_int_closes_its_work_after_the_daemon_is_gone() {
 #[test]
 fn what_ignores_int_and_term_is_killed_when_the_grace_is_spent() {
     let grace = Duration::from_millis(300);
-    let mut lead = Lead::of_script(
-        "trap '' INT TERM; sleep 600 & echo ready; while :; do sleep 0.05; done",
-        grace,
-    );
+    let mut lead = Lead::of_script("trap '' INT TERM; sleep 600 & echo ready; while :; do sleep 0.05; done", grace);
     lead.start();
     assert_eq!(lead.line(), "ready");
     let orphaned_at = Instant::now();
@@ -212,10 +205,7 @@ fn an_interrupted_program_is_not_interrupted_again_when_the_daemon_dies() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace");
     let mut lead = Lead::of_script(
-        &format!(
-            "trap 'echo INT >> {}' INT; trap '' TERM; echo ready; while :; do sleep 0.05; done",
-            trace.display()
-        ),
+        &format!("trap 'echo INT >> {}' INT; trap '' TERM; echo ready; while :; do sleep 0.05; done", trace.display()),
         Duration::from_millis(300),
     );
     lead.start();
@@ -275,11 +265,7 @@ fn a_program_whose_guard_is_killed_dies_with_it() {
 
 #[test]
 fn a_guard_without_sensible_arguments_starts_nothing() {
-    let status = Command::new(env!("CARGO_BIN_EXE_steward-guard"))
-        .arg("/bin/true")
-        .output()
-        .unwrap()
-        .status;
+    let status = Command::new(env!("CARGO_BIN_EXE_steward-guard")).arg("/bin/true").output().unwrap().status;
 
     assert_eq!(status.code(), Some(2));
 }

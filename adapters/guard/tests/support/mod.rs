@@ -2,10 +2,7 @@
 //!
 //! It must never leave a process behind: a `Lead` that is dropped takes its group along.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "only tests call this, and a failure here is a failed test"
-)]
+#![expect(clippy::unwrap_used, reason = "only tests call this, and a failure here is a failed test")]
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -58,12 +55,7 @@ impl Lead {
             .process_group(0)
             .spawn()
             .unwrap();
-        Self {
-            stdout: guard.stdout.take().unwrap(),
-            guard,
-            lifeline: Some(ours),
-            mark,
-        }
+        Self { stdout: guard.stdout.take().unwrap(), guard, lifeline: Some(ours), mark }
     }
 
     pub(crate) fn request(&mut self, request: Request) {
