@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use steward_ports::{SessionId, Tick};
 use steward_session::{ClientAnswer, ClientId};
-use steward_wire::Reply;
+use steward_wire::{JobProgress, Reply};
 use tokio::sync::mpsc;
 
 use crate::translate::{JobClient, job_reply};
@@ -35,6 +35,22 @@ enum Waiting {
 struct Client {
     waiting: Waiting,
     replies: Replies,
+    /// The last progress that was sent.
+    seen: Option<JobProgress>,
+}
+
+impl Client {
+    /// Whether `progress` says nothing new, time apart; it counts as sent otherwise.
+    fn has_seen(&mut self, progress: &JobProgress) -> bool {
+        let same = |seen: &JobProgress| {
+            seen.phase == progress.phase && seen.done == progress.done && seen.total == progress.total
+        };
+        if self.seen.as_ref().is_some_and(same) {
+            return true;
+        }
+        self.seen = Some(progress.clone());
+        false
+    }
 }
 
 /// All clients that wait.
@@ -71,6 +87,7 @@ impl Clients {
             },
         };
         match reply {
+            Some(Reply::Progress(progress)) if entry.has_seen(&progress) => false,
             Some(reply) => self.send(client, reply),
             None => false,
         }
@@ -91,7 +108,7 @@ impl Clients {
     fn add(&mut self, waiting: Waiting, replies: Replies) -> ClientId {
         let client = ClientId(self.next);
         self.next += 1;
-        self.waiting.insert(client, Client { waiting, replies });
+        self.waiting.insert(client, Client { waiting, replies, seen: None });
         client
     }
 }

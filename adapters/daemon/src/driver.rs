@@ -8,7 +8,7 @@ use std::time::Duration;
 use steward_ipc::server::Incoming;
 use steward_ports::{Clock, SessionId, Tick, WorkspaceRoot};
 use steward_session::{ClientAnswer, ClientId, Effect, Event, Ports, StatusQuestion, Steward, Task, perform};
-use steward_wire::{Build, DaemonReport, PROTOCOL, Reply, Request, SessionReport};
+use steward_wire::{Build, DaemonReport, HarnessEvent, PROTOCOL, Reply, Request, SessionReport};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -18,8 +18,8 @@ use crate::report::{Now, report, unknown};
 use crate::sessions::SessionAttributes;
 use crate::translate::{environment, happened, job_kind, milliseconds, session_facts};
 
-/// How long the reply to a harness event waits for what a few file reads can tell. It is far below what a person
-/// notices, and most replies wait for nothing.
+/// How long the reply to a session's start waits for what a few file reads can tell. It is far below what a person
+/// notices; every other event is answered at once.
 const REPLY_GRACE: Duration = Duration::from_millis(10);
 
 /// What the daemon is, for those who ask.
@@ -123,13 +123,14 @@ impl Driver {
             Request::Event { .. } | Request::Job { .. } if self.steward.is_ending() => send(&replies, Reply::Draining),
             Request::Event { session, event, carries } => {
                 let facts = session_facts(&session, &self.identity.boot_id);
+                let grace = if is_start(&event) { REPLY_GRACE } else { Duration::ZERO };
                 self.attributes.note(&facts.id, &session);
                 let delivery = Delivery {
                     session: facts.id.clone(),
                     notices: carries.notices,
                     context: carries.context,
                     replies,
-                    due: self.clock.now().after(REPLY_GRACE),
+                    due: self.clock.now().after(grace),
                 };
                 self.deliveries.push(delivery);
                 self.hear(Event::Harness { session: facts, happened: happened(event) }).await;
@@ -248,6 +249,16 @@ impl Driver {
             sessions: self.steward.session_count(),
             jobs: self.steward.job_count(),
         }
+    }
+}
+
+fn is_start(event: &HarnessEvent) -> bool {
+    match event {
+        HarnessEvent::SessionStarted { .. } => true,
+        HarnessEvent::PromptSubmitted
+        | HarnessEvent::Edited { .. }
+        | HarnessEvent::TurnEnded
+        | HarnessEvent::SessionEnded { .. } => false,
     }
 }
 

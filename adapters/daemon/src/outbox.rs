@@ -49,6 +49,7 @@ impl Outbox {
 impl Notifier for Outbox {
     async fn notify(&self, session: &SessionId, notice: &Notice) -> Result<(), NotifyError> {
         self.with(session, |waiting| {
+            waiting.notices.retain(|older| !notice.kind.supersedes(older.kind));
             if waiting.notices.len() >= LIMIT {
                 let reason = format!("{LIMIT} notices are waiting already");
                 return Err(NotifyError::Refused { session: session.clone(), reason });
@@ -94,6 +95,17 @@ mod tests {
 
         assert_eq!(outbox.take_notices(&session()), vec![notice()]);
         assert_eq!(outbox.take_notices(&session()), Vec::new());
+    }
+
+    #[tokio::test]
+    async fn a_notice_that_is_overtaken_is_not_delivered() {
+        let outbox = Outbox::default();
+        outbox.notify(&session(), &notice()).await.unwrap();
+        let done = Notice { kind: NoticeKind::IndexingDone, text: "ready".to_owned(), advice: None };
+
+        outbox.notify(&session(), &done).await.unwrap();
+
+        assert_eq!(outbox.take_notices(&session()), vec![done]);
     }
 
     #[tokio::test]

@@ -82,6 +82,28 @@ impl NoticeKind {
         }
     }
 
+    /// Whether a notice of kind `older` that was not shown yet is no longer true once this one is there.
+    pub fn supersedes(self, older: Self) -> bool {
+        match self {
+            Self::IndexingDone => matches!(older, Self::Unindexed | Self::IndexingStarted | Self::Incomplete),
+            Self::IndexingFailed | Self::Incomplete | Self::Corrupt => matches!(older, Self::IndexingStarted),
+            Self::SyncCompleted => matches!(older, Self::PossiblyStale),
+            Self::WatcherStarted
+            | Self::Unavailable
+            | Self::Unindexed
+            | Self::IndexingStarted
+            | Self::Busy
+            | Self::PossiblyStale
+            | Self::WatcherNotStartedEmbedded
+            | Self::WatcherNotStartedUnindexed
+            | Self::WatcherNotVerified
+            | Self::IdentityMismatch
+            | Self::WorktreePruned
+            | Self::UntrustedConfiguration
+            | Self::UnsupportedBackend => false,
+        }
+    }
+
     /// How much it matters.
     pub const fn severity(self) -> Severity {
         match self {
