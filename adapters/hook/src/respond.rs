@@ -1,7 +1,7 @@
 //! One event: read, decoded, asked about, answered.
 //!
-//! It must never end in anything but exit 0 and an empty or whole answer, nor take longer than [`BUDGET`] once the
-//! payload has been read.
+//! It must never end in anything but exit 0 and an empty or whole answer, nor take longer than 200 ms once the payload
+//! has been read and understood, which takes as long as it is large.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -15,31 +15,29 @@ use crate::harness::{Harness, Occurrence};
 use crate::input::read_payload;
 use crate::watchdog;
 
-/// How long a hook takes at most, in all.
-const BUDGET: Duration = Duration::from_millis(200);
-/// How much of it the daemon is given. What is left is for telling why there was no answer.
-const DAEMON_BUDGET: Duration = Duration::from_millis(150);
+/// How long the daemon is given to answer, or to be started and answer.
+const DAEMON_BUDGET: Duration = Duration::from_millis(125);
 /// When work that blocks where no timeout helps is left behind.
-const WORK_BUDGET: Duration = Duration::from_millis(175);
-/// How long logging a panic takes at most.
-const RECORD_BUDGET: Duration = Duration::from_millis(25);
+const WORK_BUDGET: Duration = Duration::from_millis(145);
+/// How long noting a failure takes at most.
+const RECORD_BUDGET: Duration = Duration::from_millis(55);
 
 /// Answers the event on standard input. A failure is logged, not shown.
 pub(crate) fn respond<H: Harness>(program: &str) {
     descriptors::close_inherited();
     let log = ErrorLog::locate(program, |name| std::env::var_os(name));
     log_panics(log.clone());
-    let payload = read_payload(io::stdin());
-    let started = Instant::now();
-    let answered = payload
+    let occurrence = read_payload(io::stdin())
         .map_err(Failure::Input)
-        .and_then(|payload| H::decode(&payload).map_err(Failure::Decode))
-        .and_then(|occurrence| match occurrence {
-            Some(occurrence) => answer::<H>(occurrence, started),
-            None => Ok(()),
-        });
+        .and_then(|payload| H::decode(&payload).map_err(Failure::Decode));
+    let started = Instant::now();
+    let answered = match occurrence {
+        Ok(Some(occurrence)) => answer::<H>(occurrence, started),
+        Ok(None) => Ok(()),
+        Err(failure) => Err(failure),
+    };
     if let Err(failure) = answered {
-        record(log, failure, started + BUDGET);
+        record(log, failure);
     }
 }
 
@@ -62,11 +60,11 @@ fn tell<H: Harness>(origin: H::Origin, answer: &Answer) -> Result<(), Failure> {
     output.write_all(&H::encode(origin, answer)).and_then(|()| output.flush()).map_err(Failure::Output)
 }
 
-/// Logs by `deadline`, or not at all: the log may lie on a file system that does not answer.
-fn record(log: Option<ErrorLog>, failure: Failure, deadline: Instant) {
+/// Logs in time or not at all: the log may lie on a file system that does not answer.
+fn record(log: Option<ErrorLog>, failure: Failure) {
     let Some(log) = log else { return };
     // Where even the log cannot be written, there is nobody left to tell: standard error belongs to the harness.
-    let _unlogged = watchdog::by(deadline, move || log.append(&failure)).err();
+    let _unlogged = watchdog::by(Instant::now() + RECORD_BUDGET, move || log.append(&failure)).err();
 }
 
 /// Makes a panic, on any thread, end the program like any other failure. The message is not logged, since it may quote
@@ -74,7 +72,7 @@ fn record(log: Option<ErrorLog>, failure: Failure, deadline: Instant) {
 fn log_panics(log: Option<ErrorLog>) {
     std::panic::set_hook(Box::new(move |panic| {
         let location = panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string);
-        record(log.clone(), Failure::Panicked { location }, Instant::now() + RECORD_BUDGET);
+        record(log.clone(), Failure::Panicked { location });
         exit_as_if_nothing_had_happened();
     }));
 }
@@ -83,4 +81,60 @@ fn log_panics(log: Option<ErrorLog>) {
 #[expect(clippy::exit, reason = "the only way to exit 0 out of a panic where panics abort")]
 fn exit_as_if_nothing_had_happened() -> ! {
     std::process::exit(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::process::{Command, Stdio};
+
+    use steward_wire::HarnessName;
+
+    use super::*;
+    use crate::harness::DecodeError;
+
+    /// Tells a test that it is the child of the other.
+    const CHILD: &str = "STEWARD_TEST_PANICS";
+
+    struct Panicking;
+
+    impl Harness for Panicking {
+        const NAME: HarnessName = HarnessName::ClaudeCode;
+        const PROCESS: &'static str = "panicking";
+        type Origin = ();
+
+        fn decode(_: &[u8]) -> Result<Option<Occurrence<()>>, DecodeError> {
+            panic!("sk-secret")
+        }
+
+        fn is_headless(_: impl Fn(&str) -> Option<OsString>) -> bool {
+            false
+        }
+
+        fn encode((): (), _: &Answer) -> Vec<u8> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn a_panic_is_logged_without_its_message_and_ends_in_exit_0() {
+        if std::env::var_os(CHILD).is_some() {
+            return respond::<Panicking>("steward-test");
+        }
+        let state = tempfile::tempdir().unwrap();
+        let own_name = "respond::tests::a_panic_is_logged_without_its_message_and_ends_in_exit_0";
+
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", own_name])
+            .env(CHILD, "1")
+            .env("XDG_STATE_HOME", state.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+
+        assert_eq!(child.status.code(), Some(0), "{child:?}");
+        let log = std::fs::read_to_string(state.path().join("cgc-steward/hook-errors.log")).unwrap();
+        assert!(log.contains("a defect at adapters/hook/src/respond.rs:"), "{log}");
+        assert!(!log.contains("secret"), "{log}");
+    }
 }
