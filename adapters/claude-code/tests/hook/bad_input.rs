@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use crate::session_start;
-use crate::support::{World, assert_silent, feed};
+use crate::support::{World, assert_logged, assert_silent, feed};
 
 #[rstest]
 #[case::empty(b"", "cut short")]
@@ -15,10 +15,7 @@ use crate::support::{World, assert_silent, feed};
 fn what_is_no_event_is_logged_and_not_shown(#[case] payload: &[u8], #[case] problem: &str) {
     let world = World::new();
 
-    assert_silent(&world.hook(payload));
-
-    let logged = world.logged();
-    assert!(logged.len() == 1 && logged[0].contains(problem), "{logged:?}");
+    assert_logged(&world, payload, problem);
 }
 
 #[test]
@@ -26,18 +23,14 @@ fn a_payload_that_is_cut_short_is_no_event() {
     let world = World::new();
     let payload = session_start();
 
-    assert_silent(&world.hook(&payload[..payload.len() - 2]));
-
-    assert_eq!(world.logged().len(), 1);
+    assert_logged(&world, &payload[..payload.len() - 2], "cut short");
 }
 
 #[test]
 fn ten_megabytes_of_garbage_are_read_to_their_end() {
     let world = World::new();
 
-    assert_silent(&world.hook(&vec![b'['; 10 << 20]));
-
-    assert_eq!(world.logged().len(), 1);
+    assert_logged(&world, &vec![b'['; 10 << 20], "cannot be read");
 }
 
 #[test]

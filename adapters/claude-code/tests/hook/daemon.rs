@@ -15,13 +15,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use steward_wire::{Reply, read_frame, write_frame};
 
 use crate::session_start;
-use crate::support::{World, assert_logged_at_start, assert_silent, feed, treat_all};
+use crate::support::{World, assert_logged, assert_silent, feed, treat_all};
 
 #[test]
 fn without_a_daemon_program_the_harness_goes_on() {
     let world = World::new();
 
-    assert_logged_at_start(&world, "stewardd cannot be started");
+    assert_logged(&world, &session_start(), "stewardd cannot be started");
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_daemon_that_dies_while_it_starts_is_logged() {
     let world = World::new();
     world.install_daemon("exit 3");
 
-    assert_logged_at_start(&world, "ended before it was ready");
+    assert_logged(&world, &session_start(), "ended before it was ready");
 }
 
 /// The daemon's stand-in lives on; the harness must see the end of the hook's output meanwhile.
@@ -60,7 +60,7 @@ fn a_daemon_that_accepts_and_never_answers_is_given_up() {
         client.read_to_end(&mut Vec::new()).unwrap();
     });
 
-    assert_logged_at_start(&world, "did not answer in time");
+    assert_logged(&world, &session_start(), "did not answer in time");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_daemon_that_does_not_even_accept_is_given_up() {
     let world = World::new();
     let _listener = world.listen();
 
-    assert_logged_at_start(&world, "did not answer in time");
+    assert_logged(&world, &session_start(), "did not answer in time");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_full_backlog_is_given_up() {
         }
     }
 
-    assert_logged_at_start(&world, "did not answer in time");
+    assert_logged(&world, &session_start(), "did not answer in time");
 }
 
 #[rstest]
@@ -111,7 +111,7 @@ fn nonsense_is_logged_and_not_shown(#[case] problem: &str, #[case] treat: fn(Uni
     let world = World::new();
     treat_all(world.listen(), treat);
 
-    assert_logged_at_start(&world, problem);
+    assert_logged(&world, &session_start(), problem);
 }
 
 fn say(client: &mut UnixStream, bytes: &[u8]) {

@@ -16,8 +16,6 @@ use std::time::Duration;
 use steward_wire::{Envelope, Reply, Request, read_frame, write_frame};
 use tempfile::TempDir;
 
-use crate::session_start;
-
 /// A home, a runtime directory and a copy of the program.
 pub(crate) struct World {
     root: TempDir,
@@ -148,11 +146,11 @@ pub(crate) fn treat_all(listener: UnixListener, treat: impl Fn(UnixStream) + Sen
     thread::spawn(move || listener.incoming().for_each(|client| treat(client.unwrap())));
 }
 
-/// Asserts that an event at session start is not answered, that the harness sees nothing of it, and that `problem` is
-/// logged. A machine out of breath may leave no time for the log, so the event is repeated until there was.
-pub(crate) fn assert_logged_at_start(world: &World, problem: &str) {
+/// Asserts that `payload` is not answered, that the harness sees nothing of it, and that `problem` is logged. A machine
+/// out of breath may leave no time for the log, so the event is repeated until there was.
+pub(crate) fn assert_logged(world: &World, payload: &[u8], problem: &str) {
     let logged = attempt(|| {
-        assert_silent(&world.hook(&session_start()));
+        assert_silent(&world.hook(payload));
         world.logged().into_iter().find(|error| !error.contains("took too long"))
     });
     assert!(logged.contains(problem), "{logged}");

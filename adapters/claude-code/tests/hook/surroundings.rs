@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use steward_wire::{HarnessEvent, Reply, Request};
 
-use crate::support::{Answering, World, assert_logged_at_start, assert_silent, attempt, feed};
+use crate::support::{Answering, World, assert_logged, assert_silent, attempt, feed};
 use crate::{payload, session_end, session_start};
 
 #[test]
@@ -28,7 +28,7 @@ fn a_planted_runtime_directory_is_refused() {
     fs::create_dir(&planted).unwrap();
     symlink(&planted, world.runtime_directory().join("cgc-steward")).unwrap();
 
-    assert_logged_at_start(&world, "not a directory");
+    assert_logged(&world, &session_start(), "not a directory");
 
     assert_eq!(fs::read_dir(planted).unwrap().count(), 0);
 }
