@@ -36,6 +36,14 @@ pub(crate) enum Command {
         /// A directory of the workspace [default: the current one]
         path: Option<PathBuf>,
     },
+    /// Look for what could keep the companion from working, and change nothing
+    Doctor {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+        /// A directory of the workspace [default: the current one]
+        path: Option<PathBuf>,
+    },
     /// Run, stop or show the process that looks after your sessions
     #[command(subcommand)]
     Daemon(DaemonCommand),

@@ -34,6 +34,11 @@ impl Failure {
         &self.message
     }
 
+    /// Returns the way out, where one is known.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+
     /// Adds what the person can do.
     pub(crate) fn with_advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());

@@ -22,7 +22,10 @@ use crate::plain::{plain, shown};
 use crate::siblings::sibling;
 use crate::surroundings::Surroundings;
 use crate::terminal::Terminal;
+use hooks::Entry;
+pub(crate) use hooks::HOOK_PROGRAM;
 use record::{Record, RecordError, RecordFile};
+pub(crate) use settings_file::user_settings;
 use settings_file::{SettingsFile, SettingsFileError};
 
 /// How far an installation goes.
@@ -129,17 +132,32 @@ pub(crate) fn uninstall(surroundings: &Surroundings, terminal: &mut Terminal, dr
     Ok(())
 }
 
+/// How a settings file wires the companion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wiring {
+    /// The companion's entries, sorted.
+    pub(crate) entries: Vec<Entry>,
+    /// Whether all hooks are turned off.
+    pub(crate) disabled: bool,
+}
+
+/// Reads how `settings` wires the companion.
+pub(crate) fn wiring(settings: &str) -> Result<Wiring, hooks::HooksError> {
+    Ok(Wiring { entries: hooks::entries(settings)?, disabled: hooks::are_disabled(settings)? })
+}
+
+/// Returns the entries that this version writes for the hook program beside `executable`.
+pub(crate) fn wanted(executable: &Path) -> Vec<Entry> {
+    hooks::wanted(&executable.with_file_name(HOOK_PROGRAM).to_string_lossy())
+}
+
 fn read_settings(surroundings: &Surroundings) -> Result<SettingsFile, Failure> {
-    settings_file::user_settings(&surroundings.environment).and_then(|path| SettingsFile::read(&path)).map_err(
-        |error| match error {
-            SettingsFileError::Homeless => Failure::caused_by(&error).with_advice("Set HOME or CLAUDE_CONFIG_DIR."),
-            SettingsFileError::Refused { .. }
-            | SettingsFileError::Unusable { .. }
-            | SettingsFileError::Changed { .. } => {
-                Failure::caused_by(&error).with_advice("The settings were not touched.")
-            }
-        },
-    )
+    user_settings(&surroundings.environment).and_then(|path| SettingsFile::read(&path)).map_err(|error| match error {
+        SettingsFileError::Homeless => Failure::caused_by(&error).with_advice("Set HOME or CLAUDE_CONFIG_DIR."),
+        SettingsFileError::Refused { .. } | SettingsFileError::Unusable { .. } | SettingsFileError::Changed { .. } => {
+            Failure::caused_by(&error).with_advice("The settings were not touched.")
+        }
+    })
 }
 
 /// A damaged record is told and left behind: undoing then works on the text alone.

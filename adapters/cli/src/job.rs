@@ -35,20 +35,8 @@ pub(crate) fn run(
     path: Option<&Path>,
 ) -> Result<(), Failure> {
     let directory = surroundings.directory(path)?;
-    if !choices.yes
-        && let Some(question) = question(verb, &report(surroundings, directory.clone())?)?
-    {
-        match terminal.ask(&question) {
-            Answer::Yes => {}
-            Answer::No => return Err(Failure::new("nothing was done")),
-            Answer::Unasked => {
-                return Err(Failure::new(format!(
-                    "nothing was done, since there is no terminal to ask on\n{}",
-                    question.effect
-                ))
-                .with_advice("Add --yes if you agree."));
-            }
-        }
+    if !choices.yes {
+        consent(surroundings, terminal, verb, &directory)?;
     }
     let environment = surroundings.forwarded();
     let request = Request::Job { verb, directory, environment, wait: choices.wait };
@@ -56,49 +44,88 @@ pub(crate) fn run(
     follow(terminal, verb, connection, reply)
 }
 
-/// Returns what has to be asked before `verb`, `None` where it creates and replaces nothing.
-fn question(verb: JobVerb, report: &StatusReport) -> Result<Option<Question>, Failure> {
-    if report.state == IndexState::Unavailable {
-        return Err(Failure::new("there is no usable cgc").with_advice(INSTALL_CGC));
-    }
-    let root = shown(&report.workspace);
-    let database = match &report.backend.database {
-        Some(database) => shown(database),
-        None => format!("the {} database", plain(&report.backend.name)),
+/// Asks the person where `verb` creates or replaces something; anything but a yes is an error.
+fn consent(
+    surroundings: &Surroundings,
+    terminal: &mut Terminal,
+    verb: JobVerb,
+    directory: &Path,
+) -> Result<(), Failure> {
+    let question = match verb {
+        JobVerb::Sync => return Ok(()),
+        JobVerb::Index => index_question(&known(surroundings, directory)?),
+        JobVerb::Rebuild => rebuild_question(&known(surroundings, directory)?),
     };
-    let side_effect = format!("Where {root}/.cgcignore is missing, cgc writes it too; git shows it as a new file.");
-    let question = match (verb, report.state) {
-        (JobVerb::Sync, _) => return Ok(None),
-        (JobVerb::Index, _) => Question {
-            effect: format!("cgc will read the code in {root} and write its graph into {database}.\n{side_effect}"),
-            text: "Create the graph?".to_owned(),
-        },
-        (JobVerb::Rebuild, IndexState::Corrupt) => Question {
+    match terminal.ask(&question) {
+        Answer::Yes => Ok(()),
+        Answer::No => Err(Failure::new("nothing was done")),
+        Answer::Unasked => {
+            let words = "nothing was done, since there is no terminal to ask on";
+            Err(Failure::new(format!("{words}\n{}", question.effect)).with_advice("Add --yes if you agree."))
+        }
+    }
+}
+
+fn known(surroundings: &Surroundings, directory: &Path) -> Result<StatusReport, Failure> {
+    let report = report(surroundings, directory.to_owned())?;
+    match report.state {
+        IndexState::Unavailable => Err(Failure::new("there is no usable cgc").with_advice(INSTALL_CGC)),
+        IndexState::Unknown
+        | IndexState::Unindexed
+        | IndexState::Incomplete
+        | IndexState::Busy
+        | IndexState::Corrupt
+        | IndexState::Drift
+        | IndexState::Clean => Ok(report),
+    }
+}
+
+fn index_question(report: &StatusReport) -> Question {
+    let root = shown(&report.workspace);
+    Question {
+        effect: format!(
+            "cgc will read the code in {root} and write its graph into {}.\n{}",
+            database(report),
+            side_effect(report)
+        ),
+        text: "Create the graph?".to_owned(),
+    }
+}
+
+fn rebuild_question(report: &StatusReport) -> Question {
+    let root = shown(&report.workspace);
+    let database = database(report);
+    let side_effect = side_effect(report);
+    if report.state == IndexState::Corrupt {
+        return Question {
             effect: format!(
-                "{database} cannot be used. It will be renamed to {database}.set-aside-1 (or the next free number), and \
+                "{database} cannot be used. It will be renamed to {database}.set-aside-1, or the next free number, and \
                  cgc will write the graph of {root} into a new one. Graphs of other repositories in it have to be \
                  indexed again.\n{side_effect}"
             ),
             text: "Set the database aside and build the graph anew?".to_owned(),
-        },
-        (
-            JobVerb::Rebuild,
-            IndexState::Unknown
-            | IndexState::Unavailable
-            | IndexState::Unindexed
-            | IndexState::Incomplete
-            | IndexState::Busy
-            | IndexState::Drift
-            | IndexState::Clean,
-        ) => Question {
-            effect: format!(
-                "cgc will delete the graph of {root} from {database} and build it anew. Until that is done, the graph \
-                 answers little or nothing.\n{side_effect}"
-            ),
-            text: "Delete the graph and build it anew?".to_owned(),
-        },
-    };
-    Ok(Some(question))
+        };
+    }
+    Question {
+        effect: format!(
+            "cgc will delete the graph of {root} from {database} and build it anew. Until that is done, the graph \
+             answers little or nothing.\n{side_effect}"
+        ),
+        text: "Delete the graph and build it anew?".to_owned(),
+    }
+}
+
+fn database(report: &StatusReport) -> String {
+    match &report.backend.database {
+        Some(database) => shown(database),
+        None => format!("the {} database", plain(&report.backend.name)),
+    }
+}
+
+/// cgc 0.6.13 writes this file where none lies between the workspace and the top of its repository.
+fn side_effect(report: &StatusReport) -> String {
+    let file = shown(&report.workspace.join(".cgcignore"));
+    format!("Where {file} is missing, cgc writes it too; git shows it as a new file.")
 }
 
 fn follow(terminal: &mut Terminal, verb: JobVerb, mut connection: Connection, mut reply: Reply) -> Result<(), Failure> {

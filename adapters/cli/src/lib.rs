@@ -5,11 +5,13 @@
 
 mod arguments;
 mod daemon;
+mod doctor;
 mod failure;
 mod install;
 mod job;
 mod link;
 mod plain;
+mod ports;
 mod siblings;
 mod status;
 mod surroundings;
@@ -52,6 +54,7 @@ fn run(command: &Command, surroundings: &Surroundings, terminal: &mut Terminal) 
             job(JobVerb::Sync, &JobArguments { yes: false, wait: *wait, path: path.clone() })
         }
         Command::Status { json, path } => status::status(surroundings, terminal, *json, path.as_deref()),
+        Command::Doctor { json, path } => doctor::doctor(surroundings, terminal, *json, path.as_deref()),
         Command::Daemon(DaemonCommand::Run) => daemon::run(surroundings),
         Command::Daemon(DaemonCommand::Stop) => daemon::stop(surroundings, terminal),
         Command::Daemon(DaemonCommand::Status { json }) => daemon::status(surroundings, terminal, *json),

@@ -9,7 +9,6 @@ use steward_ipc::{Runtime, Start, build_of};
 use steward_wire::{Build, Envelope, PROTOCOL, Reply, Request};
 
 use crate::failure::Failure;
-use crate::siblings::sibling;
 use crate::surroundings::Surroundings;
 
 /// How long a person waits for a first reply. The daemon may have a large tree to look at before it can say anything.
@@ -35,6 +34,11 @@ impl<'a> Link<'a> {
         Ok(Self { surroundings, runtime, build })
     }
 
+    /// Returns the build that a daemon beside this program has.
+    pub(crate) fn build(&self) -> &Build {
+        &self.build
+    }
+
     /// Asks a running daemon; `None` where none runs.
     pub(crate) fn ask_running(&self, request: &Request) -> Result<Option<Reply>, Failure> {
         Ok(self.open_running(request)?.map(|(_, reply)| reply))
@@ -53,9 +57,7 @@ impl<'a> Link<'a> {
 
     /// Asks the daemon, which is started where none runs and replaced where an older build runs.
     pub(crate) fn open(&self, request: &Request) -> Result<(Connection, Reply), Failure> {
-        let program = sibling(self.surroundings.executable()?, DAEMON_PROGRAM).map_err(|error| {
-            Failure::caused_by(&error).with_advice("Put all programs of the companion into one directory.")
-        })?;
+        let program = self.surroundings.executable()?.with_file_name(DAEMON_PROGRAM);
         let start = Start { program, environment: self.surroundings.forwarded() };
         exchange(&self.runtime, &start, &self.build, request, deadline()).map_err(|error| failed(&error))
     }

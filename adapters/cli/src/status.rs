@@ -2,18 +2,19 @@
 //!
 //! It must never start a daemon or cgc, and with `--json` never print anything but one JSON object, whatever fails.
 
-mod passive;
 mod render;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use steward_daemon::{Now, unknown};
+use steward_daemon::{Now, passive_status, unknown};
 use steward_ports::Clock;
 use steward_wire::{Reply, Request, StatusReport};
 
 use crate::failure::Failure;
 use crate::link::Link;
+use crate::ports::{machine_ports, on_runtime};
 use crate::surroundings::Surroundings;
 use crate::terminal::Terminal;
 
@@ -49,14 +50,14 @@ pub(crate) fn report(surroundings: &Surroundings, directory: PathBuf) -> Result<
     match Link::new(surroundings)?.ask_running(&request)? {
         Some(Reply::Status(report)) => Ok(*report),
         Some(Reply::Incompatible { protocol, build }) => {
-            let mut report = passive::status(surroundings, directory, &environment)?;
+            let mut report = passive(surroundings, directory, &environment)?;
             report.warnings.push(format!(
                 "a daemon of another build runs (version {}, protocol {protocol}) and was not asked",
                 build.version
             ));
             Ok(report)
         }
-        Some(Reply::Draining) | None => passive::status(surroundings, directory, &environment),
+        Some(Reply::Draining) | None => passive(surroundings, directory, &environment),
         Some(Reply::Failed { reason } | Reply::Refused { reason, advice: _ }) => Err(Failure::new(reason)),
         Some(
             Reply::Delivery { .. }
@@ -67,6 +68,17 @@ pub(crate) fn report(surroundings: &Surroundings, directory: PathBuf) -> Result<
             | Reply::Stopping { .. },
         ) => Err(Failure::new("the daemon answered another question than was asked")),
     }
+}
+
+fn passive(
+    surroundings: &Surroundings,
+    directory: PathBuf,
+    environment: &BTreeMap<String, String>,
+) -> Result<StatusReport, Failure> {
+    on_runtime(async {
+        let ports = machine_ports(surroundings).await?;
+        Ok(passive_status(directory, environment, &ports).await)
+    })
 }
 
 fn print_json(terminal: &mut Terminal, report: &StatusReport) -> Result<(), Failure> {

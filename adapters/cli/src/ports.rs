@@ -1,34 +1,19 @@
-//! The status where no daemon runs, from records and files.
+//! The ports on the operating system, for what the command line does itself.
 //!
-//! It must never start a process: the runner is there because a machine has one, not to be used.
+//! It must never be used for a job; those are the daemon's.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use steward_cgc::Cgc;
 use steward_clock::SystemClock;
-use steward_daemon::{Outbox, passive_status};
+use steward_daemon::Outbox;
 use steward_filesystem::{FileStore, PosixLockProbe, SystemFileSystem};
 use steward_ports::ProcessWatch;
 use steward_process::{PidfdWatch, ProcessRunner};
 use steward_session::Ports;
-use steward_wire::StatusReport;
 
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
-
-/// Returns the status of `directory`'s workspace.
-pub(crate) fn status(
-    surroundings: &Surroundings,
-    directory: PathBuf,
-    environment: &BTreeMap<String, String>,
-) -> Result<StatusReport, Failure> {
-    on_runtime(async {
-        let ports = machine_ports(surroundings).await?;
-        Ok(passive_status(directory, environment, &ports).await)
-    })
-}
 
 /// Returns the ports on the operating system.
 pub(crate) async fn machine_ports(surroundings: &Surroundings) -> Result<Ports, Failure> {
