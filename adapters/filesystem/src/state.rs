@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fchmod, fstat, fsync, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fchmod, fstat, fsync, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -145,25 +145,46 @@ fn verified(path: PathBuf, opened: rustix::io::Result<OwnedFd>) -> io::Result<Op
         }
         Err(errno) => return Err(errno.into()),
     };
-    verify(&descriptor, &fstat(&descriptor)?)?;
+    let stat = fstat(&descriptor)?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    if let Some(objection) = objection(stat.st_uid, geteuid().as_raw(), mode) {
+        return Err(refused(objection));
+    }
+    if mode.intersects(Mode::RWXG | Mode::RWXO) {
+        fchmod(&descriptor, Mode::RWXU)?;
+    }
     Ok(Some(StateDirectory { path, descriptor }))
 }
 
-fn verify(descriptor: &OwnedFd, stat: &Stat) -> io::Result<()> {
-    if stat.st_uid != geteuid().as_raw() {
-        return Err(refused("it belongs to another user"));
-    }
-    let mode = Mode::from_raw_mode(stat.st_mode);
-    if mode.intersects(Mode::WGRP | Mode::WOTH) {
+/// Why a directory with this owner and mode is not used.
+fn objection(owner: u32, user: u32, mode: Mode) -> Option<&'static str> {
+    if owner != user {
+        Some("it belongs to another user")
+    } else if mode.intersects(Mode::WGRP | Mode::WOTH) {
         // Whatever lies in it may be somebody else's already.
-        return Err(refused("others may write to it"));
+        Some("others may write to it")
+    } else {
+        None
     }
-    if mode.intersects(Mode::RWXG | Mode::RWXO) {
-        fchmod(descriptor, Mode::RWXU)?;
-    }
-    Ok(())
 }
 
 fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::own(1000, 0o700, None)]
+    #[case::own_and_readable(1000, 0o755, None)]
+    #[case::of_another_user(0, 0o700, Some("it belongs to another user"))]
+    #[case::writable_for_the_group(1000, 0o770, Some("others may write to it"))]
+    #[case::writable_for_all(1000, 0o1777, Some("others may write to it"))]
+    fn only_the_users_own_directory_is_used(#[case] owner: u32, #[case] mode: u32, #[case] expected: Option<&str>) {
+        assert_eq!(objection(owner, 1000, Mode::from_raw_mode(mode)), expected);
+    }
 }

@@ -37,7 +37,8 @@ pub enum WorkspaceKind {
     },
     /// A directory outside any repository. A graph is never created there automatically.
     Plain,
-    /// The home directory or the root of the file system. A graph is never created there automatically.
+    /// The home directory or one that contains it, as the root of the file system does. A graph is never created there
+    /// automatically.
     Forbidden,
 }
 

@@ -1,7 +1,7 @@
 //! Which files belong to a manifest, held against what cgc itself answered.
 //!
-//! `discovery/cgc-0.6.13.json` holds trees, ignore files and settings with the files that cgc's own discovery returned
-//! for them; `discovery/generate.py` made it. These tests must never run cgc.
+//! `data/cgc-0.6.13.json` holds trees, ignore files and settings with the files that cgc's own discovery returned
+//! for them; `data/generate.py` made it. These tests must never run cgc.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use steward_filesystem::{IndexRules, SystemFileSystem};
 use steward_ports::{Exclusions, FileKind, FileSystem, Manifest};
+
+use crate::support::write;
 
 #[derive(Deserialize)]
 struct Case {
@@ -34,11 +36,6 @@ enum Kind {
     Parsed,
 }
 
-fn write(path: &Path, content: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, content).unwrap();
-}
-
 fn kinds(manifest: &Manifest) -> BTreeMap<PathBuf, FileKind> {
     manifest.entries.iter().map(|entry| (entry.path.clone(), entry.kind)).collect()
 }
@@ -51,8 +48,12 @@ impl Case {
     fn lay_out(&self, scratch: &Path) -> (PathBuf, Exclusions) {
         let root = scratch.join("root");
         let context = scratch.join("context");
-        self.files.iter().for_each(|file| write(&root.join(file), ""));
-        self.nested.iter().for_each(|(file, text)| write(&root.join(file), text));
+        for file in &self.files {
+            write(&root.join(file), "");
+        }
+        for (file, text) in &self.nested {
+            write(&root.join(file), text);
+        }
         if self.git {
             fs::create_dir(root.join(".git")).unwrap();
         }
@@ -61,7 +62,9 @@ impl Case {
             (root.join(".cgcignore"), &self.cgcignore),
             (context.clone(), &self.context),
         ] {
-            text.iter().for_each(|text| write(&path, text));
+            if let Some(text) = text {
+                write(&path, text);
+            }
         }
         let exclusions = Exclusions {
             ignore_file: Some(context),
@@ -73,7 +76,7 @@ impl Case {
 
 #[tokio::test]
 async fn the_manifest_holds_the_files_that_cgc_indexes_and_no_others() {
-    let cases: Vec<Case> = serde_json::from_str(include_str!("discovery/cgc-0.6.13.json")).unwrap();
+    let cases: Vec<Case> = serde_json::from_str(include_str!("../data/cgc-0.6.13.json")).unwrap();
     assert!(cases.len() > 150);
     for (number, case) in cases.iter().enumerate() {
         let scratch = tempfile::tempdir().unwrap();
