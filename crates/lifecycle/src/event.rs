@@ -145,6 +145,10 @@ pub enum Event {
     IntentCleared,
     /// Answer to [`Task::ClearIntent`].
     ClearFailed(Problem),
+    /// Answer to [`Task::DropReceipt`].
+    ReceiptDropped,
+    /// Answer to [`Task::DropReceipt`].
+    DropFailed(Problem),
     /// Answer to [`Task::Spawn`] and [`Task::Follow`].
     Run(RunEvent),
     /// Answer to [`Task::Recheck`]: how the tree differs from the manifest that the job took.
@@ -216,6 +220,8 @@ pub enum Task {
     RecordIntent(JobKind),
     /// Record that the graph is as it was before the job.
     ClearIntent,
+    /// Forget the last proof: the graph is of no use.
+    DropReceipt,
     /// Start cgc.
     Spawn {
         /// To do what.

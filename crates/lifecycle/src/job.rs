@@ -3,21 +3,22 @@
 //! It must never start cgc before the intent is on disk, and never call a job done that the graph did not confirm.
 
 mod end;
+mod prepare;
 mod proof;
+mod work;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use steward_ports::{
-    Comparison, Difference, GraphTarget, JobKind, LockState, SessionId, Tick, Verb, Verdict, WorkspaceKind,
+    Comparison, Difference, GraphTarget, JobKind, LockState, SessionId, Tick, Timestamp, Verb, WorkspaceKind,
     WorkspaceRoot,
 };
 
 pub(crate) use self::end::JobEnd;
-use self::end::{NOT_BEGUN, half_done, no_grammars, stopped, unproved, untouched};
+use self::end::{NOT_BEGUN, untouched};
 use crate::event::{ClientId, Event, Scan, Task};
-use crate::run::{Run, RunEnd, RunEvent};
+use crate::run::{Run, RunEvent};
 use crate::state::State;
 
 /// Who caused a job.
@@ -43,7 +44,7 @@ pub(crate) struct Order {
     pub(crate) maintenance_timeout: Duration,
     /// What the tree differed by when the job was ordered, if that is known.
     pub(crate) difference: Option<Difference>,
-    pub(crate) full_index_at: Option<steward_ports::Timestamp>,
+    pub(crate) full_index_at: Option<Timestamp>,
 }
 
 /// Where a job is.
@@ -67,8 +68,12 @@ pub enum JobStep {
     Proving,
     /// The receipt is written.
     Saving,
+    /// The last proof is forgotten because the graph is of no use.
+    DroppingReceipt,
     /// The intent is removed because the graph is as it was.
     ClearingIntent,
+    /// The process that cgc found in its way is looked up.
+    NamingHolder,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,12 +82,14 @@ enum Step {
     ProbingLock,
     SettingAside,
     Scanning,
-    RecordingIntent,
-    Working(Box<Run>),
-    Rechecking,
-    Proving(Box<Run>),
-    Saving,
+    RecordingIntent(Scan),
+    Working { run: Box<Run>, scan: Scan },
+    Rechecking(Scan),
+    Proving { run: Box<Run>, scan: Scan, recheck: Box<Comparison> },
+    Saving { left: Difference },
+    DroppingReceipt(Box<JobEnd>),
     ClearingIntent(Box<JobEnd>),
+    NamingHolder,
 }
 
 /// A running job.
@@ -93,9 +100,9 @@ pub(crate) struct Job {
     pub(crate) clients: BTreeSet<ClientId>,
     step: Step,
     verb: Verb,
-    scan: Option<Scan>,
-    recheck: Option<Comparison>,
     stop_wanted: bool,
+    /// Whether edits were observed while it ran.
+    disturbed: bool,
 }
 
 /// What a step of a job gives.
@@ -124,16 +131,7 @@ impl Job {
             // cgc's index skips a half-built graph for ever; its reconcile re-parses everything (cgc 0.6.13).
             (JobKind::Index | JobKind::Sync, _) => Verb::Reconcile,
         };
-        Self {
-            order,
-            since: now,
-            clients,
-            step: Step::WaitingForDatabase,
-            verb,
-            scan: None,
-            recheck: None,
-            stop_wanted: false,
-        }
+        Self { order, since: now, clients, step: Step::WaitingForDatabase, verb, stop_wanted: false, disturbed: false }
     }
 
     pub(crate) fn step(&self) -> JobStep {
@@ -142,239 +140,138 @@ impl Job {
             Step::ProbingLock => JobStep::ProbingLock,
             Step::SettingAside => JobStep::SettingAside,
             Step::Scanning => JobStep::Scanning,
-            Step::RecordingIntent => JobStep::RecordingIntent,
-            Step::Working(_) => JobStep::Working,
-            Step::Rechecking => JobStep::Rechecking,
-            Step::Proving(_) => JobStep::Proving,
-            Step::Saving => JobStep::Saving,
+            Step::RecordingIntent(_) => JobStep::RecordingIntent,
+            Step::Working { .. } => JobStep::Working,
+            Step::Rechecking(_) => JobStep::Rechecking,
+            Step::Proving { .. } => JobStep::Proving,
+            Step::Saving { .. } => JobStep::Saving,
+            Step::DroppingReceipt(_) => JobStep::DroppingReceipt,
             Step::ClearingIntent(_) => JobStep::ClearingIntent,
+            Step::NamingHolder => JobStep::NamingHolder,
         }
     }
 
     pub(crate) fn run(&self) -> Option<&Run> {
         match &self.step {
-            Step::Working(run) | Step::Proving(run) => Some(run),
+            Step::Working { run, .. } | Step::Proving { run, .. } => Some(run),
             Step::WaitingForDatabase
             | Step::ProbingLock
             | Step::SettingAside
             | Step::Scanning
-            | Step::RecordingIntent
-            | Step::Rechecking
-            | Step::Saving
-            | Step::ClearingIntent(_) => None,
+            | Step::RecordingIntent(_)
+            | Step::Rechecking(_)
+            | Step::Saving { .. }
+            | Step::DroppingReceipt(_)
+            | Step::ClearingIntent(_)
+            | Step::NamingHolder => None,
         }
     }
 
+    /// How many files the job has to do with, once they were counted.
     pub(crate) fn files(&self) -> Option<u64> {
-        self.scan.as_ref().map(|scan| scan.manifest.entries.len() as u64)
+        match &self.step {
+            Step::RecordingIntent(scan)
+            | Step::Working { scan, .. }
+            | Step::Rechecking(scan)
+            | Step::Proving { scan, .. } => Some(scan.manifest.entries.len() as u64),
+            Step::WaitingForDatabase
+            | Step::ProbingLock
+            | Step::SettingAside
+            | Step::Scanning
+            | Step::Saving { .. }
+            | Step::DroppingReceipt(_)
+            | Step::ClearingIntent(_)
+            | Step::NamingHolder => None,
+        }
     }
 
     pub(crate) fn deadline(&self) -> Option<Tick> {
         self.run().and_then(Run::deadline)
     }
 
+    /// Whether the job was told to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stop_wanted
+    }
+
+    /// Notes that files were edited, or may have been, while the job ran.
+    pub(crate) fn disturb(&mut self) {
+        self.disturbed = true;
+        if self.order.found == State::Clean {
+            self.order.found = State::Drift;
+        }
+    }
+
     /// Wants the job to end. Steps that are one quick port call finish first, so that no answer arrives unasked for.
     pub(crate) fn stop(&mut self, now: Tick) -> Outcome {
         self.stop_wanted = true;
         match &mut self.step {
-            Step::Working(run) | Step::Proving(run) => {
-                let step = run.on(RunEvent::StopRequested, now);
-                Outcome { tasks: step.tasks, end: None }
+            Step::Working { run, .. } | Step::Proving { run, .. } => {
+                Outcome { tasks: run.on(RunEvent::StopRequested, now).tasks, end: None }
             }
             Step::WaitingForDatabase => Outcome::end(untouched(&self.order, NOT_BEGUN, true)),
             Step::ProbingLock
             | Step::SettingAside
             | Step::Scanning
-            | Step::RecordingIntent
-            | Step::Rechecking
-            | Step::Saving
-            | Step::ClearingIntent(_) => Outcome::default(),
+            | Step::RecordingIntent(_)
+            | Step::Rechecking(_)
+            | Step::Saving { .. }
+            | Step::DroppingReceipt(_)
+            | Step::ClearingIntent(_)
+            | Step::NamingHolder => Outcome::default(),
         }
     }
 
     /// Hears an answer. An answer to a question that this step did not ask changes nothing.
     pub(crate) fn on(&mut self, event: Event, now: Tick) -> Outcome {
         match (&mut self.step, event) {
+            (Step::Working { .. } | Step::Proving { .. }, Event::Run(event)) => self.run_heard(event, now),
+            (Step::Working { .. } | Step::Proving { .. }, Event::DeadlineReached) => {
+                self.run_heard(RunEvent::DeadlineReached, now)
+            }
             (Step::WaitingForDatabase, Event::DatabaseGranted) => self.granted(),
-            (Step::ProbingLock, Event::LockProbed(LockState::Held(holder))) => Outcome::end(JobEnd::Busy(Some(holder))),
+            (Step::ProbingLock, Event::LockProbed(LockState::Held(holder))) => {
+                Outcome::end(JobEnd::Busy { holder: Some(holder), cgc_ran: false })
+            }
             (Step::ProbingLock, Event::LockProbed(LockState::Free | LockState::Absent)) => self.unlocked(),
-            (Step::SettingAside, Event::SetAside(_)) => self.scan(),
+            (Step::SettingAside, Event::SetAside(_)) => self.set_aside(),
             (Step::Scanning, Event::Scanned(scan)) => self.scanned(scan),
-            (Step::RecordingIntent, Event::IntentRecorded) => self.recorded(),
+            (Step::RecordingIntent(scan), Event::IntentRecorded) => {
+                let scan = scan.clone();
+                self.recorded(scan)
+            }
             (Step::ProbingLock, Event::LockProbeFailed(problem))
             | (Step::SettingAside, Event::SetAsideFailed(problem))
             | (Step::Scanning, Event::ScanFailed(problem))
-            | (Step::RecordingIntent, Event::IntentFailed(problem)) => {
+            | (Step::RecordingIntent(_), Event::IntentFailed(problem)) => {
                 Outcome::end(untouched(&self.order, &problem.0, true))
             }
-            (Step::Working(run), Event::Run(event)) => {
-                let step = run.on(event, now);
-                self.worked(step.tasks, step.end)
+            (Step::Rechecking(scan), Event::Rechecked(comparison)) => {
+                let scan = scan.clone();
+                self.rechecked(scan, comparison)
             }
-            (Step::Working(run), Event::DeadlineReached) => {
-                let step = run.on(RunEvent::DeadlineReached, now);
-                self.worked(step.tasks, step.end)
+            (Step::Rechecking(_), Event::RecheckFailed(problem))
+            | (Step::Saving { .. }, Event::ReceiptFailed(problem)) => self.unproved(&problem.0),
+            (Step::Saving { left }, Event::ReceiptSaved(receipt)) => {
+                Outcome::end(JobEnd::Proved { receipt, left: std::mem::take(left) })
             }
-            (Step::Rechecking, Event::Rechecked(comparison)) => self.rechecked(comparison),
-            (Step::Rechecking, Event::RecheckFailed(problem)) => self.clear_then(unproved(&problem.0)),
-            (Step::Proving(run), Event::Run(event)) => {
-                let step = run.on(event, now);
-                self.asked(step.tasks, step.end)
+            (Step::DroppingReceipt(end), Event::ReceiptDropped | Event::DropFailed(_)) => {
+                let end = (**end).clone();
+                self.clear_then(end)
             }
-            (Step::Proving(run), Event::DeadlineReached) => {
-                let step = run.on(RunEvent::DeadlineReached, now);
-                self.asked(step.tasks, step.end)
+            (Step::ClearingIntent(end), Event::IntentCleared | Event::ClearFailed(_)) => {
+                let end = (**end).clone();
+                self.cleared(end)
             }
-            (Step::Saving, Event::ReceiptSaved(receipt)) => {
-                let left = self.recheck.take().map(|recheck| recheck.difference).unwrap_or_default();
-                Outcome::end(JobEnd::Proved { receipt, left })
+            (Step::NamingHolder, Event::LockProbed(LockState::Held(holder))) => {
+                Outcome::end(JobEnd::Busy { holder: Some(holder), cgc_ran: true })
             }
-            (Step::Saving, Event::ReceiptFailed(problem)) => self.clear_then(unproved(&problem.0)),
-            (Step::ClearingIntent(end), Event::IntentCleared | Event::ClearFailed(_)) => Outcome::end((**end).clone()),
+            (
+                Step::NamingHolder,
+                Event::LockProbed(LockState::Free | LockState::Absent) | Event::LockProbeFailed(_),
+            ) => Outcome::end(JobEnd::Busy { holder: None, cgc_ran: true }),
             // The step did not ask this.
             (_, _) => Outcome::default(),
         }
-    }
-
-    fn granted(&mut self) -> Outcome {
-        match &self.order.target.location.database {
-            Some(database) if !self.order.target.location.backend.is_server() => {
-                let task = Task::ProbeLock(database.clone());
-                self.step = Step::ProbingLock;
-                Outcome::task(task)
-            }
-            Some(_) | None => self.scan(),
-        }
-    }
-
-    fn unlocked(&mut self) -> Outcome {
-        match (&self.order.target.location.database, self.order.kind, self.order.found) {
-            (Some(database), JobKind::Rebuild, State::Corrupt) => {
-                let task = Task::SetAside(database.clone());
-                self.step = Step::SettingAside;
-                Outcome::task(task)
-            }
-            (_, _, _) => self.scan(),
-        }
-    }
-
-    fn scan(&mut self) -> Outcome {
-        if self.stop_wanted {
-            return Outcome::end(untouched(&self.order, NOT_BEGUN, true));
-        }
-        self.step = Step::Scanning;
-        Outcome::task(Task::Scan(self.order.target.location.exclusions.clone()))
-    }
-
-    fn scanned(&mut self, scan: Scan) -> Outcome {
-        if self.stop_wanted {
-            return Outcome::end(untouched(&self.order, NOT_BEGUN, true));
-        }
-        if scan.manifest.entries.is_empty() && self.order.kind != JobKind::Sync {
-            let summary = format!("{} holds no file that cgc indexes", self.order.root.as_path().display());
-            let advice = "If its code lies in nested repositories or ignored folders, index those.".to_owned();
-            let state = self.order.found;
-            return Outcome::end(JobEnd::Failed { state, summary, advice: Some(advice), transient: false });
-        }
-        self.scan = Some(scan);
-        self.step = Step::RecordingIntent;
-        Outcome::task(Task::RecordIntent(self.order.kind))
-    }
-
-    fn recorded(&mut self) -> Outcome {
-        if self.stop_wanted {
-            return self.clear_then(untouched(&self.order, NOT_BEGUN, true));
-        }
-        self.begin_work()
-    }
-
-    fn begin_work(&mut self) -> Outcome {
-        let (run, task) = Run::begin(self.verb, self.order.target.clone(), self.order.maintenance_timeout);
-        self.step = Step::Working(Box::new(run));
-        Outcome::task(task)
-    }
-
-    fn worked(&mut self, mut tasks: Vec<Task>, end: Option<RunEnd>) -> Outcome {
-        let next = match end {
-            None => Outcome::default(),
-            Some(RunEnd::Verdict(Verdict::Worked | Verdict::Reconciled | Verdict::Partial { .. })) => self.recheck(),
-            Some(RunEnd::Verdict(Verdict::Skipped)) if self.verb == Verb::Index => {
-                self.verb = Verb::Reconcile;
-                self.begin_work()
-            }
-            Some(RunEnd::Verdict(verdict)) => self.refused(verdict),
-            Some(RunEnd::NotStarted(problem)) => self.clear_then(untouched(&self.order, &problem.0, true)),
-            Some(RunEnd::TimedOut) => {
-                let bound = self.order.maintenance_timeout.as_secs();
-                let summary = format!("cgc did not finish within {bound} s and was stopped (timeout)");
-                Outcome::end(half_done(&self.order, summary, Some("Raise cgc.maintenanceTimeoutMs.".to_owned())))
-            }
-            Some(RunEnd::Stopped) => Outcome::end(stopped(&self.order)),
-            Some(RunEnd::Lost(problem)) => Outcome::end(half_done(&self.order, problem.0, None)),
-        };
-        tasks.extend(next.tasks);
-        Outcome { tasks, end: next.end }
-    }
-
-    fn refused(&mut self, verdict: Verdict) -> Outcome {
-        match verdict {
-            Verdict::Busy => self.clear_then(JobEnd::Busy(None)),
-            Verdict::Corrupt { evidence } => self.clear_then(JobEnd::Failed {
-                state: State::Corrupt,
-                summary: evidence,
-                advice: Some("Replace the graph with `steward rebuild`.".to_owned()),
-                transient: false,
-            }),
-            Verdict::ServerDown { evidence } => self.clear_then(untouched(&self.order, &evidence, true)),
-            Verdict::BackendChanged { evidence } => self.clear_then(JobEnd::Failed {
-                state: State::Unknown,
-                summary: evidence,
-                advice: Some("Choose the backend with DEFAULT_DATABASE.".to_owned()),
-                transient: false,
-            }),
-            Verdict::NoGrammars => Outcome::end(no_grammars()),
-            Verdict::Interrupted => Outcome::end(stopped(&self.order)),
-            Verdict::Skipped => {
-                Outcome::end(half_done(&self.order, "cgc skipped the work and changed nothing".to_owned(), None))
-            }
-            Verdict::Failed { reason } => Outcome::end(half_done(&self.order, reason, None)),
-            Verdict::Worked
-            | Verdict::Reconciled
-            | Verdict::Partial { .. }
-            | Verdict::Holds(_)
-            | Verdict::Unindexed
-            | Verdict::Report(_) => {
-                Outcome::end(half_done(&self.order, "cgc answered something unexpected".to_owned(), None))
-            }
-        }
-    }
-
-    fn recheck(&mut self) -> Outcome {
-        self.step = Step::Rechecking;
-        match &self.scan {
-            Some(scan) => Outcome::task(Task::Recheck {
-                exclusions: self.order.target.location.exclusions.clone(),
-                manifest: Arc::clone(&scan.manifest),
-            }),
-            None => Outcome::default(),
-        }
-    }
-
-    fn rechecked(&mut self, comparison: Comparison) -> Outcome {
-        self.recheck = Some(comparison);
-        let (run, task) = Run::begin(Verb::Inventory, self.order.target.clone(), self.order.question_timeout);
-        self.step = Step::Proving(Box::new(run));
-        let mut outcome = Outcome::task(task);
-        if self.stop_wanted {
-            let stop = self.stop(self.since);
-            outcome.tasks.extend(stop.tasks);
-        }
-        outcome
-    }
-
-    /// The graph is as it was, or whole and merely unproved: the intent must not call it half built.
-    fn clear_then(&mut self, end: JobEnd) -> Outcome {
-        self.step = Step::ClearingIntent(Box::new(end));
-        Outcome::task(Task::ClearIntent)
     }
 }

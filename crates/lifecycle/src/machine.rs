@@ -3,27 +3,35 @@
 //! It must never start two pieces of cgc work at once, start work that nobody agreed to, or tell a session the same
 //! condition twice.
 
+mod attend;
 mod decide;
 mod look;
+mod outcome;
 mod view;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use steward_ports::{
-    Difference, GraphFacts, GraphTarget, Holder, JobKind, NoticeKind, Receipt, SessionId, Tick, Verb, WorkspaceKind,
+    Difference, GraphFacts, GraphTarget, Holder, JobKind, NoticeKind, Receipt, SessionId, Tick, WorkspaceKind,
     WorkspaceRoot,
 };
 
-use crate::event::{ClientId, Database, Effect, Event, JobAnswer, Problem, Task, Terms};
-use crate::job::{Job, Origin, Outcome};
-use crate::run::{Run, RunEvent};
-use crate::state::{Evidence, JobResult, Knowledge, State, Work};
+use crate::event::{ClientId, Database, Effect, Event, JobAnswer, Problem, Terms};
+use crate::job::Job;
+use crate::run::Run;
+use crate::state::{Evidence, JobResult, Knowledge, State};
 
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Attendance {
+    terms: Terms,
     told: BTreeSet<NoticeKind>,
     /// Automatic jobs of this session that did not do what they were for.
     failures: u32,
+    /// How often the graph was asked while this session was there, requests of humans aside.
+    questions: u32,
+    /// How many of these questions were not answered.
+    unanswered: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +46,8 @@ struct Asking {
     receipt: Option<Box<Receipt>>,
     /// `None` while the database is waited for.
     run: Option<Run>,
+    /// Whether it counts against the sessions that are there.
+    counts: bool,
     since: Tick,
 }
 
@@ -68,6 +78,11 @@ enum Phase {
         evidence: Vec<Evidence>,
         since: Tick,
     },
+    /// cgc found another process in its way, which is looked up.
+    Naming {
+        evidence: Vec<Evidence>,
+        since: Tick,
+    },
     Working(Box<Job>),
 }
 
@@ -77,7 +92,10 @@ enum Phase {
 pub struct Lifecycle {
     root: WorkspaceRoot,
     kind: WorkspaceKind,
+    /// On which terms the last look was taken; work goes on on the same ones.
     terms: Option<Terms>,
+    /// On which terms the next look is to be taken, where they may differ.
+    next_terms: Option<Terms>,
     sessions: BTreeMap<SessionId, Attendance>,
     knowledge: Knowledge,
     caution: Option<NoticeKind>,
@@ -88,7 +106,7 @@ pub struct Lifecycle {
     phase: Phase,
     /// Sessions whose start-time decision is still to be made.
     undecided: BTreeSet<SessionId>,
-    /// A session that wants to know again while something else is going on.
+    /// Somebody wanted to know while something else was going on.
     look_again: bool,
     /// An automatic job failed for a reason that may pass.
     retry_wanted: bool,
@@ -107,6 +125,7 @@ impl Lifecycle {
             root,
             kind,
             terms: None,
+            next_terms: None,
             sessions: BTreeMap::new(),
             knowledge: Knowledge { reason: "nothing was looked at yet".to_owned(), ..Knowledge::default() },
             caution: None,
@@ -137,7 +156,7 @@ impl Lifecycle {
             Event::LookRequested { session } => self.look_requested(session, now),
             Event::Consulted { terms } => self.consulted(terms, now),
             Event::JobRequested { job, client, terms } => self.job_requested(job, client, terms, now),
-            Event::ClientLeft { client } => self.client_left(client),
+            Event::ClientLeft { client } => self.client_left(client, now),
             Event::ShutdownRequested => self.shut_down(now),
             Event::DatabaseGranted => self.database_granted(now),
             Event::Inspected(inspection) => self.inspected(*inspection, now),
@@ -153,18 +172,25 @@ impl Lifecycle {
                 self.last_problem = Some((problem, now));
                 Vec::new()
             }
+            Event::LockProbed(state) => self.lock_probed(state, now),
+            Event::LockProbeFailed(problem) => self.lock_not_probed(problem, now),
             Event::Run(event) => self.run_heard(event, now),
             Event::DeadlineReached => self.deadline_reached(now),
-            answer @ (Event::LockProbed(_)
-            | Event::LockProbeFailed(_)
-            | Event::SetAside(_)
+            // The job goes on without these, so only here can they be kept.
+            Event::ClearFailed(ref problem) | Event::DropFailed(ref problem) => {
+                let problem = problem.clone();
+                let effects = self.job_heard(event, now);
+                self.last_problem = Some((problem, now));
+                effects
+            }
+            answer @ (Event::SetAside(_)
             | Event::SetAsideFailed(_)
             | Event::Scanned(_)
             | Event::ScanFailed(_)
             | Event::IntentRecorded
             | Event::IntentFailed(_)
             | Event::IntentCleared
-            | Event::ClearFailed(_)
+            | Event::ReceiptDropped
             | Event::Rechecked(_)
             | Event::RecheckFailed(_)
             | Event::ReceiptSaved(_)
@@ -177,217 +203,12 @@ impl Lifecycle {
         match &self.phase {
             Phase::Asking(asking) => asking.run.as_ref().and_then(Run::deadline),
             Phase::Working(job) => job.deadline(),
-            Phase::Idle | Phase::Inspecting { .. } | Phase::Comparing { .. } | Phase::Recording { .. } => None,
-        }
-    }
-
-    fn joined(&mut self, session: SessionId, terms: Terms, now: Tick) -> Vec<Effect> {
-        self.terms = Some(terms);
-        self.sessions.entry(session.clone()).or_default();
-        self.undecided.insert(session);
-        self.look(now)
-    }
-
-    fn replaced(&mut self, session: &SessionId) -> Vec<Effect> {
-        if let Some(attendance) = self.sessions.get_mut(session) {
-            attendance.told.clear();
-        }
-        Vec::new()
-    }
-
-    fn left(&mut self, session: &SessionId, now: Tick) -> Vec<Effect> {
-        self.sessions.remove(session);
-        self.undecided.remove(session);
-        if !self.sessions.is_empty() {
-            return Vec::new();
-        }
-        match &self.phase {
-            Phase::Working(job) if job.order.origin != Origin::Client => self.stop_work(now),
-            Phase::Asking(_) if self.wish.is_none() => self.stop_work(now),
-            Phase::Working(_)
-            | Phase::Asking(_)
-            | Phase::Idle
-            | Phase::Inspecting { .. }
-            | Phase::Comparing { .. }
-            | Phase::Recording { .. } => Vec::new(),
-        }
-    }
-
-    fn edit_observed(&mut self, now: Tick) -> Vec<Effect> {
-        self.edits_unseen = true;
-        if self.knowledge.state == State::Clean && matches!(self.phase, Phase::Idle) {
-            self.knowledge.state = State::Drift;
-            self.knowledge.reason = "edits were observed since the graph was proved".to_owned();
-            self.knowledge.since = now;
-        }
-        Vec::new()
-    }
-
-    fn look_requested(&mut self, session: SessionId, now: Tick) -> Vec<Effect> {
-        let failures = self.sessions.get(&session).map_or(0, |attendance| attendance.failures);
-        let retry = self.retry_wanted && failures == 1;
-        if !retry && !self.edits_unseen && self.knowledge.state == State::Clean {
-            return Vec::new();
-        }
-        if retry {
-            self.retry_wanted = false;
-            self.undecided.insert(session);
-        }
-        self.look(now)
-    }
-
-    fn job_requested(&mut self, job: JobKind, client: ClientId, terms: Terms, now: Tick) -> Vec<Effect> {
-        if self.shutting_down {
-            return vec![refuse(client, "the companion is ending", None)];
-        }
-        if let Phase::Working(running) = &mut self.phase {
-            if job == JobKind::Rebuild && running.order.kind != JobKind::Rebuild {
-                let name = Work::from(running.order.kind).name();
-                let advice = "Ask again when it has ended; `steward status` shows how far it is.";
-                return vec![refuse(client, &format!("{name} is running"), Some(advice))];
-            }
-            running.clients.insert(client);
-            return vec![Effect::Answer { client, answer: JobAnswer::Accepted { joined: true } }];
-        }
-        match &mut self.wish {
-            Some(wish) if wish.job == job => {
-                wish.clients.insert(client);
-            }
-            Some(_) => {
-                return vec![refuse(client, "another request is being looked at", Some("Ask again."))];
-            }
-            None => {
-                self.wish = Some(Wish { job, clients: BTreeSet::from([client]) });
-            }
-        }
-        self.terms = Some(terms);
-        self.look(now)
-    }
-
-    fn consulted(&mut self, terms: Terms, now: Tick) -> Vec<Effect> {
-        self.terms.get_or_insert(terms);
-        match self.phase {
-            Phase::Idle => self.inspect(Depth::Passive, now),
-            Phase::Inspecting { .. }
-            | Phase::Comparing { .. }
-            | Phase::Asking(_)
-            | Phase::Recording { .. }
-            | Phase::Working(_) => Vec::new(),
-        }
-    }
-
-    fn client_left(&mut self, client: ClientId) -> Vec<Effect> {
-        if let Phase::Working(job) = &mut self.phase {
-            job.clients.remove(&client);
-        }
-        if let Some(wish) = &mut self.wish {
-            wish.clients.remove(&client);
-            if wish.clients.is_empty() {
-                self.wish = None;
-            }
-        }
-        Vec::new()
-    }
-
-    fn shut_down(&mut self, now: Tick) -> Vec<Effect> {
-        self.shutting_down = true;
-        let mut effects = self.refuse_wish("the companion is ending", None);
-        effects.extend(self.stop_work(now));
-        effects
-    }
-
-    fn stop_work(&mut self, now: Tick) -> Vec<Effect> {
-        match &mut self.phase {
-            Phase::Working(job) => {
-                let outcome = job.stop(now);
-                self.job_outcome(outcome, now)
-            }
-            Phase::Asking(asking) => match &mut asking.run {
-                Some(run) => tasks(run.on(RunEvent::StopRequested, now).tasks),
-                None => {
-                    let evidence = asking.evidence.clone();
-                    let mut effects = self.release();
-                    effects.extend(self.settle(State::Unknown, "asking the graph was given up", evidence, now));
-                    effects
-                }
-            },
-            Phase::Idle | Phase::Inspecting { .. } | Phase::Comparing { .. } | Phase::Recording { .. } => Vec::new(),
-        }
-    }
-
-    fn database_granted(&mut self, now: Tick) -> Vec<Effect> {
-        let target = self.target();
-        match (&mut self.phase, target, &self.terms) {
-            (Phase::Asking(asking), Some(target), Some(terms)) if asking.run.is_none() => {
-                let (run, task) = Run::begin(Verb::Inventory, target, terms.policy.command_timeout);
-                asking.run = Some(run);
-                vec![Effect::Task(task)]
-            }
-            (Phase::Working(job), _, _) => {
-                let outcome = job.on(Event::DatabaseGranted, now);
-                self.job_outcome(outcome, now)
-            }
-            (_, _, _) => self.release(),
-        }
-    }
-
-    fn run_heard(&mut self, event: RunEvent, now: Tick) -> Vec<Effect> {
-        match &mut self.phase {
-            Phase::Working(job) => {
-                let outcome = job.on(Event::Run(event), now);
-                let mut effects = self.progress_answers();
-                effects.extend(self.job_outcome(outcome, now));
-                effects
-            }
-            Phase::Asking(asking) => match &mut asking.run {
-                Some(run) => {
-                    let step = run.on(event, now);
-                    let mut effects = tasks(step.tasks);
-                    if let Some(end) = step.end {
-                        effects.extend(self.answered(end, now));
-                    }
-                    effects
-                }
-                None => Vec::new(),
-            },
-            Phase::Idle | Phase::Inspecting { .. } | Phase::Comparing { .. } | Phase::Recording { .. } => Vec::new(),
-        }
-    }
-
-    fn deadline_reached(&mut self, now: Tick) -> Vec<Effect> {
-        match &mut self.phase {
-            Phase::Working(job) => {
-                let outcome = job.on(Event::DeadlineReached, now);
-                self.job_outcome(outcome, now)
-            }
-            Phase::Asking(asking) => match &mut asking.run {
-                Some(run) => tasks(run.on(RunEvent::DeadlineReached, now).tasks),
-                None => Vec::new(),
-            },
-            Phase::Idle | Phase::Inspecting { .. } | Phase::Comparing { .. } | Phase::Recording { .. } => Vec::new(),
-        }
-    }
-
-    fn job_heard(&mut self, event: Event, now: Tick) -> Vec<Effect> {
-        match &mut self.phase {
-            Phase::Working(job) => {
-                let outcome = job.on(event, now);
-                self.job_outcome(outcome, now)
-            }
             Phase::Idle
             | Phase::Inspecting { .. }
             | Phase::Comparing { .. }
-            | Phase::Asking(_)
-            | Phase::Recording { .. } => Vec::new(),
+            | Phase::Recording { .. }
+            | Phase::Naming { .. } => None,
         }
-    }
-
-    fn job_outcome(&mut self, outcome: Outcome, now: Tick) -> Vec<Effect> {
-        let mut effects = tasks(outcome.tasks);
-        if let Some(end) = outcome.end {
-            effects.extend(self.job_ended(end, now));
-        }
-        effects
     }
 
     /// Settles on `state` and decides what follows from it.
@@ -410,8 +231,31 @@ impl Lifecycle {
         if self.shutting_down {
             return self.refuse_wish("the companion is ending", None);
         }
-        let due = self.look_again || !self.undecided.is_empty() || self.wish.is_some();
-        if due { self.inspect(Depth::Decisive, now) } else { Vec::new() }
+        if self.look_again { self.inspect(Depth::Decisive, now) } else { Vec::new() }
+    }
+
+    fn job(&self) -> Option<&Job> {
+        match &self.phase {
+            Phase::Working(job) => Some(job),
+            Phase::Idle
+            | Phase::Inspecting { .. }
+            | Phase::Comparing { .. }
+            | Phase::Asking(_)
+            | Phase::Recording { .. }
+            | Phase::Naming { .. } => None,
+        }
+    }
+
+    fn job_mut(&mut self) -> Option<&mut Job> {
+        match &mut self.phase {
+            Phase::Working(job) => Some(job),
+            Phase::Idle
+            | Phase::Inspecting { .. }
+            | Phase::Comparing { .. }
+            | Phase::Asking(_)
+            | Phase::Recording { .. }
+            | Phase::Naming { .. } => None,
+        }
     }
 
     fn target(&self) -> Option<GraphTarget> {
@@ -436,10 +280,6 @@ impl Lifecycle {
     fn release(&self) -> Vec<Effect> {
         self.database().map(Effect::Release).into_iter().collect()
     }
-}
-
-fn tasks(tasks: Vec<Task>) -> Vec<Effect> {
-    tasks.into_iter().map(Effect::Task).collect()
 }
 
 fn refuse(client: ClientId, reason: &str, advice: Option<&str>) -> Effect {

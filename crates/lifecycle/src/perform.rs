@@ -61,6 +61,10 @@ pub async fn perform(task: Task, root: &WorkspaceRoot, ports: &Ports) -> Option<
             Ok(()) => Event::IntentCleared,
             Err(error) => Event::ClearFailed(Problem::from_error(&error)),
         }),
+        Task::DropReceipt => Some(match ports.store.drop_receipt(root).await {
+            Ok(()) => Event::ReceiptDropped,
+            Err(error) => Event::DropFailed(Problem::from_error(&error)),
+        }),
         Task::Spawn { verb, target } => {
             let command = ports.graph.command(verb, &target);
             Some(Event::Run(match ports.runner.spawn(&command).await {
@@ -169,9 +173,11 @@ async fn record_intent(root: &WorkspaceRoot, job: JobKind, ports: &Ports) -> Eve
 
 async fn follow(group: GroupId, verb: Verb, target: &GraphTarget, ready: bool, ports: &Ports) -> RunEvent {
     match ports.runner.next(group).await {
-        Ok(ProcessEvent::Line(line)) => RunEvent::Said(ports.graph.milestone(verb, &line)),
-        Ok(ProcessEvent::Ended(ended)) => RunEvent::Ended(ports.graph.verdict(verb, target, &ended, ready)),
-        Err(error) => RunEvent::FollowFailed(Problem::from_error(&error)),
+        Ok(ProcessEvent::Line(line)) => RunEvent::Said { group, milestone: ports.graph.milestone(verb, &line) },
+        Ok(ProcessEvent::Ended(ended)) => {
+            RunEvent::Ended { group, verdict: ports.graph.verdict(verb, target, &ended, ready) }
+        }
+        Err(error) => RunEvent::FollowFailed { group, problem: Problem::from_error(&error) },
     }
 }
 
@@ -206,14 +212,16 @@ async fn save_receipt(draft: ReceiptDraft, manifest: &Manifest, ports: &Ports) -
             SyncEngine::ChangedFiles | SyncEngine::Reconcile => None,
         }),
     };
-    if let Some(database) = &database
-        && let Err(error) = ports.store.save_database(database).await
-    {
+    // In this order: a database that counts as left by us beside a receipt of an earlier state would be taken for clean.
+    if let Err(error) = ports.store.save_receipt(&receipt, manifest).await {
         return Event::ReceiptFailed(Problem::from_error(&error));
     }
-    match ports.store.save_receipt(&receipt, manifest).await {
-        Ok(()) => Event::ReceiptSaved(Box::new(receipt)),
-        Err(error) => Event::ReceiptFailed(Problem::from_error(&error)),
+    match &database {
+        Some(database) => match ports.store.save_database(database).await {
+            Ok(()) => Event::ReceiptSaved(Box::new(receipt)),
+            Err(error) => Event::ReceiptFailed(Problem::from_error(&error)),
+        },
+        None => Event::ReceiptSaved(Box::new(receipt)),
     }
 }
 

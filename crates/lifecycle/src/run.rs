@@ -30,7 +30,7 @@ impl StopBudget {
     }
 }
 
-/// What happens to a run.
+/// What happens to a run. What a group says carries its id, so that nothing is taken for another run's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEvent {
     /// cgc was started.
@@ -38,11 +38,26 @@ pub enum RunEvent {
     /// It could not be started.
     SpawnFailed(Problem),
     /// It said something.
-    Said(Option<Milestone>),
+    Said {
+        /// The group.
+        group: GroupId,
+        /// What it means, if anything.
+        milestone: Option<Milestone>,
+    },
     /// It ended.
-    Ended(Verdict),
+    Ended {
+        /// The group.
+        group: GroupId,
+        /// What the end means.
+        verdict: Verdict,
+    },
     /// It could not be followed to its end.
-    FollowFailed(Problem),
+    FollowFailed {
+        /// The group.
+        group: GroupId,
+        /// Why not.
+        problem: Problem,
+    },
     /// Its end is wanted.
     StopRequested,
     /// The deadline was reached.
@@ -64,14 +79,16 @@ pub enum RunEnd {
     Lost(Problem),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Reason {
     Ready,
     Timeout,
     Request,
+    /// It can no longer be followed.
+    Lost(Problem),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Phase {
     Starting { stop_wanted: bool },
     Running { group: GroupId, budget_ends: Tick },
@@ -86,6 +103,8 @@ pub(crate) struct Run {
     target: GraphTarget,
     budget: Duration,
     phase: Phase,
+    /// Whether the database was open: before that nothing can have changed.
+    begun: bool,
     ready: bool,
     progress: Option<(u64, Option<u64>)>,
     last_output: Option<Tick>,
@@ -98,12 +117,18 @@ pub(crate) struct Step {
     pub(crate) end: Option<RunEnd>,
 }
 
+impl Step {
+    fn task(task: Task) -> Self {
+        Self { tasks: vec![task], end: None }
+    }
+}
+
 impl Run {
     /// Begins a run of `verb` that may take `budget` from its spawn.
     pub(crate) fn begin(verb: Verb, target: GraphTarget, budget: Duration) -> (Self, Task) {
         let task = Task::Spawn { verb, target: Box::new(target.clone()) };
         let phase = Phase::Starting { stop_wanted: false };
-        (Self { verb, target, budget, phase, ready: false, progress: None, last_output: None }, task)
+        (Self { verb, target, budget, phase, begun: false, ready: false, progress: None, last_output: None }, task)
     }
 
     pub(crate) fn progress(&self) -> Option<(u64, Option<u64>)> {
@@ -112,6 +137,10 @@ impl Run {
 
     pub(crate) fn last_output(&self) -> Option<Tick> {
         self.last_output
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
     }
 
     pub(crate) fn deadline(&self) -> Option<Tick> {
@@ -125,10 +154,11 @@ impl Run {
     pub(crate) fn on(&mut self, event: RunEvent, now: Tick) -> Step {
         match event {
             RunEvent::Spawned(group) => self.spawned(group, now),
-            RunEvent::SpawnFailed(problem) => self.over(RunEnd::NotStarted(problem)),
-            RunEvent::Said(milestone) => self.said(milestone.as_ref(), now),
-            RunEvent::Ended(verdict) => self.ended(verdict),
-            RunEvent::FollowFailed(problem) => self.lost(problem),
+            RunEvent::SpawnFailed(problem) => self.not_spawned(problem),
+            RunEvent::Said { group, milestone } if self.is(group) => self.said(group, milestone.as_ref(), now),
+            RunEvent::Ended { group, verdict } if self.is(group) => self.ended(verdict),
+            RunEvent::FollowFailed { group, problem } if self.is(group) => self.lost(group, problem, now),
+            RunEvent::Said { .. } | RunEvent::Ended { .. } | RunEvent::FollowFailed { .. } => Step::default(),
             RunEvent::StopRequested => self.stop_requested(now),
             RunEvent::DeadlineReached => self.deadline_reached(now),
         }
@@ -136,21 +166,31 @@ impl Run {
 
     fn spawned(&mut self, group: GroupId, now: Tick) -> Step {
         let Phase::Starting { stop_wanted } = self.phase else {
-            return Step::default();
+            return self.disowned(group);
         };
         self.phase = Phase::Running { group, budget_ends: now.after(self.budget) };
-        let mut step = Step { tasks: vec![self.follow(group)], end: None };
+        let mut step = Step::task(self.follow(group));
         if stop_wanted {
             step.tasks.push(self.stop(group, Reason::Request, Stop::Interrupt, now));
         }
         step
     }
 
-    fn said(&mut self, milestone: Option<&Milestone>, now: Tick) -> Step {
+    /// A group that nobody waits for must not live on.
+    fn disowned(&self, group: GroupId) -> Step {
+        if self.is(group) { Step::default() } else { Step::task(Task::Stop { group, stop: Stop::Kill }) }
+    }
+
+    fn not_spawned(&mut self, problem: Problem) -> Step {
+        match self.phase {
+            Phase::Starting { .. } => self.over(RunEnd::NotStarted(problem)),
+            Phase::Running { .. } | Phase::Stopping { .. } | Phase::Over => Step::default(),
+        }
+    }
+
+    fn said(&mut self, group: GroupId, milestone: Option<&Milestone>, now: Tick) -> Step {
         self.last_output = Some(now);
-        let Some(group) = self.group() else {
-            return Step::default();
-        };
+        self.begun |= milestone.is_some();
         let mut tasks = Vec::new();
         match milestone {
             Some(Milestone::Progress { done, total }) => self.progress = Some((*done, *total)),
@@ -167,24 +207,31 @@ impl Run {
     }
 
     fn ended(&mut self, verdict: Verdict) -> Step {
-        let end = match self.phase {
+        let end = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Stopping { reason: Reason::Timeout, .. } => RunEnd::TimedOut,
             // A reconcile that was asked to end after its ready line has done its work all the same.
             Phase::Stopping { reason: Reason::Request, .. } if !self.ready => RunEnd::Stopped,
-            Phase::Stopping { reason: Reason::Request | Reason::Ready, .. }
-            | Phase::Running { .. }
-            | Phase::Starting { .. } => RunEnd::Verdict(verdict),
-            Phase::Over => return Step::default(),
+            Phase::Stopping { reason: Reason::Request | Reason::Ready, .. } | Phase::Running { .. } => {
+                RunEnd::Verdict(verdict)
+            }
+            Phase::Stopping { reason: Reason::Lost(problem), .. } => RunEnd::Lost(problem),
+            Phase::Starting { .. } | Phase::Over => return Step::default(),
         };
         self.over(end)
     }
 
-    /// A group that cannot be followed may still live: it is killed, and the run counts as over only then.
-    fn lost(&mut self, problem: Problem) -> Step {
-        let kill = self.group().map(|group| Task::Stop { group, stop: Stop::Kill });
-        let mut step = self.over(RunEnd::Lost(problem));
-        step.tasks.extend(kill);
-        step
+    /// A group that cannot be followed may still live and write: it is asked to end as gently as any other, and the run
+    /// counts as over only once it was killed.
+    fn lost(&mut self, group: GroupId, problem: Problem, now: Tick) -> Step {
+        match &mut self.phase {
+            Phase::Running { .. } => Step::task(self.stop(group, Reason::Lost(problem), Stop::Interrupt, now)),
+            Phase::Stopping { sent: Stop::Kill, .. } => self.over(RunEnd::Lost(problem)),
+            Phase::Stopping { reason, .. } => {
+                *reason = Reason::Lost(problem);
+                Step::default()
+            }
+            Phase::Starting { .. } | Phase::Over => Step::default(),
+        }
     }
 
     fn stop_requested(&mut self, now: Tick) -> Step {
@@ -193,9 +240,7 @@ impl Run {
                 self.phase = Phase::Starting { stop_wanted: true };
                 Step::default()
             }
-            Phase::Running { group, .. } => {
-                Step { tasks: vec![self.stop(group, Reason::Request, Stop::Interrupt, now)], end: None }
-            }
+            Phase::Running { group, .. } => Step::task(self.stop(group, Reason::Request, Stop::Interrupt, now)),
             Phase::Stopping { .. } | Phase::Over => Step::default(),
         }
     }
@@ -204,17 +249,19 @@ impl Run {
         if self.deadline().is_none_or(|deadline| deadline > now) {
             return Step::default();
         }
-        let task = match self.phase {
-            Phase::Running { group, .. } => self.stop(group, Reason::Timeout, Stop::Interrupt, now),
+        match self.phase.clone() {
+            Phase::Running { group, .. } => Step::task(self.stop(group, Reason::Timeout, Stop::Interrupt, now)),
             Phase::Stopping { group, reason, sent: Stop::Interrupt, .. } => {
-                self.stop(group, reason, Stop::Terminate, now)
+                Step::task(self.stop(group, reason, Stop::Terminate, now))
             }
-            Phase::Stopping { group, reason, sent: Stop::Terminate | Stop::Kill, .. } => {
-                self.stop(group, reason, Stop::Kill, now)
+            Phase::Stopping { group, reason: Reason::Lost(problem), .. } => {
+                let mut step = self.over(RunEnd::Lost(problem));
+                step.tasks.push(Task::Stop { group, stop: Stop::Kill });
+                step
             }
-            Phase::Starting { .. } | Phase::Over => return Step::default(),
-        };
-        Step { tasks: vec![task], end: None }
+            Phase::Stopping { group, reason, .. } => Step::task(self.stop(group, reason, Stop::Kill, now)),
+            Phase::Starting { .. } | Phase::Over => Step::default(),
+        }
     }
 
     fn stop(&mut self, group: GroupId, reason: Reason, stop: Stop, now: Tick) -> Task {
@@ -234,10 +281,11 @@ impl Run {
         Step { tasks: Vec::new(), end: Some(end) }
     }
 
-    fn group(&self) -> Option<GroupId> {
+    /// Whether `group` is the one that runs.
+    fn is(&self, group: GroupId) -> bool {
         match self.phase {
-            Phase::Running { group, .. } | Phase::Stopping { group, .. } => Some(group),
-            Phase::Starting { .. } | Phase::Over => None,
+            Phase::Running { group: own, .. } | Phase::Stopping { group: own, .. } => own == group,
+            Phase::Starting { .. } | Phase::Over => false,
         }
     }
 

@@ -14,8 +14,8 @@ pub(super) const NOT_BEGUN: &str = "it was stopped before it began";
 pub(crate) enum JobEnd {
     /// It was proved. `left` is what changed in the tree while it ran.
     Proved { receipt: Box<Receipt>, left: Difference },
-    /// Another process holds the database; nothing was done.
-    Busy(Option<Holder>),
+    /// Another process holds the database; nothing was done. `cgc_ran` tells that only cgc found out.
+    Busy { holder: Option<Holder>, cgc_ran: bool },
     /// It did not do what it was for.
     Failed { state: State, summary: String, advice: Option<String>, transient: bool },
 }

@@ -4,28 +4,27 @@
 
 use std::sync::Arc;
 
-use steward_ports::{Inventory, Manifest, Scope, SyncEngine, Verb, Verdict};
+use steward_ports::{Comparison, Inventory, Manifest, Scope, SyncEngine, Verb, Verdict};
 
-use super::end::{half_done, no_grammars, unproved};
+use super::end::{half_done, no_grammars};
 use super::{Job, Outcome, Step};
 use crate::event::{ReceiptDraft, Scan, Task};
 use crate::prove::{Proof, prove, settled_part};
 use crate::run::RunEnd;
 
 impl Job {
-    pub(super) fn asked(&mut self, mut tasks: Vec<Task>, end: Option<RunEnd>) -> Outcome {
-        let next = match end {
-            None => Outcome::default(),
-            Some(RunEnd::Verdict(Verdict::Holds(inventory))) => self.judge(&inventory),
-            Some(RunEnd::Verdict(Verdict::Unindexed)) => {
+    pub(super) fn asked(&mut self, end: RunEnd, scan: &Scan, recheck: &Comparison) -> Outcome {
+        match end {
+            RunEnd::Verdict(Verdict::Holds(inventory)) => self.judge(&inventory, scan, recheck),
+            RunEnd::Verdict(Verdict::Unindexed) => {
                 let summary = "cgc reported success and its graph does not hold this workspace".to_owned();
                 Outcome::end(half_done(&self.order, summary, None))
             }
-            Some(RunEnd::Verdict(Verdict::Corrupt { evidence })) => self.refused(Verdict::Corrupt { evidence }),
-            Some(RunEnd::Verdict(Verdict::Busy)) => {
-                self.clear_then(unproved("another process took the database before it could be asked"))
+            RunEnd::Verdict(verdict @ Verdict::Corrupt { .. }) => self.refused(verdict),
+            RunEnd::Verdict(Verdict::Busy) => {
+                self.unproved("another process took the database before it could be asked")
             }
-            Some(RunEnd::Verdict(
+            RunEnd::Verdict(
                 Verdict::Worked
                 | Verdict::Skipped
                 | Verdict::Reconciled
@@ -36,26 +35,19 @@ impl Job {
                 | Verdict::Interrupted
                 | Verdict::Failed { .. }
                 | Verdict::Report(_),
-            )) => self.clear_then(unproved("cgc did not answer when it was asked what the graph holds")),
-            Some(RunEnd::NotStarted(problem) | RunEnd::Lost(problem)) => self.clear_then(unproved(&problem.0)),
-            Some(RunEnd::TimedOut) => {
-                self.clear_then(unproved("cgc did not answer in time when it was asked (timeout)"))
-            }
-            Some(RunEnd::Stopped) => self.clear_then(unproved("it was stopped before it was proved")),
-        };
-        tasks.extend(next.tasks);
-        Outcome { tasks, end: next.end }
+            ) => self.unproved("cgc did not answer when it was asked what the graph holds"),
+            RunEnd::NotStarted(problem) | RunEnd::Lost(problem) => self.unproved(&problem.0),
+            RunEnd::TimedOut => self.unproved("cgc did not answer in time when it was asked (timeout)"),
+            RunEnd::Stopped => self.unproved("it was stopped before it was proved"),
+        }
     }
 
-    fn judge(&mut self, inventory: &Inventory) -> Outcome {
-        let (Some(scan), Some(recheck)) = (&self.scan, &self.recheck) else {
-            return Outcome::default();
-        };
+    fn judge(&mut self, inventory: &Inventory, scan: &Scan, recheck: &Comparison) -> Outcome {
         match prove(&scan.manifest, inventory, recheck) {
             Proof::Holds => {
                 let manifest = Arc::new(settled_part(&scan.manifest, recheck));
                 let draft = Box::new(self.draft(scan, inventory, &manifest));
-                self.step = Step::Saving;
+                self.step = Step::Saving { left: recheck.difference.clone() };
                 Outcome::task(Task::SaveReceipt { draft, manifest })
             }
             Proof::NoSymbols => Outcome::end(no_grammars()),

@@ -2,37 +2,33 @@
 //!
 //! It must never start work that changes a graph.
 
-use steward_ports::{Comparison, GraphCounts, NoticeKind, Tick, Verdict};
+use steward_ports::{Comparison, GraphCounts, LockState, NoticeKind, Receipt, Tick, Verdict};
 
 use super::{Asking, Depth, Lifecycle, Phase};
-use crate::assess::{Assessment, Inspection, assess};
-use crate::event::{Effect, Problem, Task, describe};
+use crate::assess::{Assessment, Inspection, assess, describe_holder};
+use crate::event::{Effect, Event, Problem, Task, describe};
 use crate::run::RunEnd;
 use crate::state::{Evidence, State};
 
 impl Lifecycle {
     pub(super) fn look(&mut self, now: Tick) -> Vec<Effect> {
-        match self.phase {
-            Phase::Idle => self.inspect(Depth::Decisive, now),
-            Phase::Inspecting { .. }
-            | Phase::Comparing { .. }
-            | Phase::Asking(_)
-            | Phase::Recording { .. }
-            | Phase::Working(_) => {
-                self.look_again = true;
-                Vec::new()
-            }
+        if matches!(self.phase, Phase::Idle) {
+            return self.inspect(Depth::Decisive, now);
         }
+        self.look_again = true;
+        Vec::new()
     }
 
     pub(super) fn inspect(&mut self, depth: Depth, now: Tick) -> Vec<Effect> {
+        if let Some(terms) = self.next_terms.take() {
+            self.terms = Some(terms);
+        }
         let Some(terms) = &self.terms else {
             return Vec::new();
         };
         if depth == Depth::Decisive {
             self.look_again = false;
         }
-        self.edits_unseen = false;
         self.phase = Phase::Inspecting { since: now, depth };
         vec![Effect::Task(Task::Inspect(terms.query.clone()))]
     }
@@ -59,15 +55,38 @@ impl Lifecycle {
                 self.phase = Phase::Comparing { evidence, since, depth };
                 vec![Effect::Task(self.compare_task())]
             }
-            Assessment::Ask { reason, .. } if depth == Depth::Passive => self.leave_unasked(&reason, evidence, now),
-            Assessment::Ask { reason, receipt } => {
+            Assessment::Ask { reason, receipt } if depth == Depth::Decisive && self.may_ask() => {
                 self.caution = None;
                 let mut evidence = evidence;
                 evidence.push(Evidence::new("question", reason));
-                self.phase = Phase::Asking(Box::new(Asking { evidence, receipt, run: None, since }));
-                self.database().map(Effect::Acquire).into_iter().collect()
+                self.ask(evidence, receipt, since)
+            }
+            Assessment::Ask { reason, .. } => {
+                self.caution = None;
+                self.leave_unasked(depth, &reason, evidence, now)
             }
         }
+    }
+
+    /// Whether cgc may be started for a question. A human who asks for a job may always have one. Otherwise an embedded
+    /// database is asked once for each session, and a server, of which nothing else tells who wrote it, at each look;
+    /// a question that got no answer is tried a second time and not again (LC-15).
+    fn may_ask(&self) -> bool {
+        let is_server = self.facts.as_ref().is_some_and(|facts| facts.location.backend.is_server());
+        let has_one_left = self.sessions.iter().any(|(session, attendance)| {
+            let is_due = is_server || attendance.questions == 0 || self.undecided.contains(session);
+            is_due && attendance.unanswered <= 1
+        });
+        self.is_wanted() && (self.wish.is_some() || has_one_left)
+    }
+
+    fn ask(&mut self, evidence: Vec<Evidence>, receipt: Option<Box<Receipt>>, since: Tick) -> Vec<Effect> {
+        let counts = self.wish.is_none();
+        if counts {
+            self.sessions.values_mut().for_each(|attendance| attendance.questions += 1);
+        }
+        self.phase = Phase::Asking(Box::new(Asking { evidence, receipt, run: None, counts, since }));
+        self.database().map(Effect::Acquire).into_iter().collect()
     }
 
     fn conclude(
@@ -84,18 +103,15 @@ impl Lifecycle {
         }
     }
 
-    /// The status may not start cgc: what an earlier look found stands, except a claim that the graph is clean.
-    fn leave_unasked(&mut self, reason: &str, evidence: Vec<Evidence>, now: Tick) -> Vec<Effect> {
-        let state = match self.knowledge.state {
-            State::Clean | State::Drift => State::Drift,
-            State::Unknown
-            | State::Unavailable
-            | State::Unindexed
-            | State::Incomplete
-            | State::Busy
-            | State::Corrupt => State::Unknown,
+    /// cgc may not be started: what an earlier look found stands, except a claim that the graph is clean.
+    fn leave_unasked(&mut self, depth: Depth, reason: &str, evidence: Vec<Evidence>, now: Tick) -> Vec<Effect> {
+        let earlier = self.knowledge.reason.clone();
+        let (state, reason) = match self.knowledge.state {
+            State::Clean | State::Drift => (State::Drift, reason),
+            State::Unknown | State::Unavailable | State::Busy => (State::Unknown, reason),
+            stands @ (State::Unindexed | State::Incomplete | State::Corrupt) => (stands, earlier.as_str()),
         };
-        self.note(state, reason, evidence, now)
+        self.conclude(depth, state, reason, evidence, now)
     }
 
     pub(super) fn not_inspected(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
@@ -112,6 +128,10 @@ impl Lifecycle {
             return Vec::new();
         };
         let (mut evidence, depth) = (evidence.clone(), *depth);
+        // An edit that was seen meanwhile may have come after the file was compared.
+        if self.edits_unseen && comparison.as_ref().is_some_and(|comparison| comparison.difference.is_empty()) {
+            return vec![Effect::Task(self.compare_task())];
+        }
         let Some(comparison) = comparison else {
             evidence.push(Evidence::new("manifest", "it is gone"));
             let reason = "what the graph was made of is no longer recorded";
@@ -153,8 +173,9 @@ impl Lifecycle {
         let Phase::Asking(asking) = &self.phase else {
             return Vec::new();
         };
-        let Asking { mut evidence, receipt, since, .. } = (**asking).clone();
+        let Asking { mut evidence, receipt, counts, since, .. } = (**asking).clone();
         let mut effects = self.release();
+        let was_stopped = matches!(end, RunEnd::Stopped);
         let (state, reason) = match end {
             RunEnd::Verdict(Verdict::Holds(inventory)) => {
                 evidence.push(Evidence::new("graph", holds(&inventory.counts)));
@@ -196,11 +217,55 @@ impl Lifecycle {
             RunEnd::Stopped => (State::Unknown, "asking the graph was given up".to_owned()),
             RunEnd::NotStarted(problem) | RunEnd::Lost(problem) => (State::Unknown, problem.0),
         };
-        if state == State::Unknown {
-            self.last_problem = Some((Problem(reason.clone()), now));
+        match state {
+            State::Unknown | State::Busy => {
+                self.last_problem = Some((Problem(reason.clone()), now));
+                if counts && !was_stopped {
+                    self.sessions.values_mut().for_each(|attendance| attendance.unanswered += 1);
+                }
+            }
+            State::Unavailable
+            | State::Unindexed
+            | State::Incomplete
+            | State::Corrupt
+            | State::Drift
+            | State::Clean => {}
         }
-        effects.extend(self.settle(state, &reason, evidence, now));
+        match self.facts.as_ref().and_then(|facts| facts.location.database.clone()) {
+            Some(database) if state == State::Busy => {
+                self.phase = Phase::Naming { evidence, since };
+                effects.push(Effect::Task(Task::ProbeLock(database)));
+            }
+            Some(_) | None => effects.extend(self.settle(state, &reason, evidence, now)),
+        }
         effects
+    }
+
+    pub(super) fn lock_probed(&mut self, lock: LockState, now: Tick) -> Vec<Effect> {
+        let Phase::Naming { evidence, .. } = &self.phase else {
+            return self.job_heard(Event::LockProbed(lock), now);
+        };
+        let evidence = evidence.clone();
+        let (holder, reason) = match lock {
+            LockState::Held(holder) => {
+                let reason = format!("{} holds the database", describe_holder(&holder));
+                (Some(holder), reason)
+            }
+            LockState::Free | LockState::Absent => {
+                (None, "another process held the database and has let go of it".to_owned())
+            }
+        };
+        self.holder = holder;
+        self.settle(State::Busy, &reason, evidence, now)
+    }
+
+    pub(super) fn lock_not_probed(&mut self, problem: Problem, now: Tick) -> Vec<Effect> {
+        self.last_problem = Some((problem.clone(), now));
+        let Phase::Naming { evidence, .. } = &self.phase else {
+            return self.job_heard(Event::LockProbeFailed(problem), now);
+        };
+        let evidence = evidence.clone();
+        self.settle(State::Busy, "another process holds the database", evidence, now)
     }
 
     /// The graph is as the receipt says, so only the database's times had changed.
@@ -218,7 +283,9 @@ impl Lifecycle {
         }
     }
 
-    fn compare_task(&self) -> Task {
+    /// What is edited from here on, this comparison may miss.
+    fn compare_task(&mut self) -> Task {
+        self.edits_unseen = false;
         Task::Compare(self.facts.as_ref().map(|facts| facts.location.exclusions.clone()).unwrap_or_default())
     }
 }

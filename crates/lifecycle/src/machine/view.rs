@@ -105,6 +105,7 @@ impl Lifecycle {
             Phase::Inspecting { since, .. } => Some(probing("reading records", *since, None)),
             Phase::Comparing { since, .. } => Some(probing("comparing the working tree", *since, None)),
             Phase::Recording { since, .. } => Some(probing("recording the database", *since, None)),
+            Phase::Naming { since, .. } => Some(probing("looking at the database's lock", *since, None)),
             Phase::Asking(asking) => Some(probing("asking the graph", asking.since, asking.run.as_ref())),
             Phase::Working(job) => {
                 let progress = job.run().and_then(Run::progress);
@@ -132,6 +133,7 @@ const fn phase_name(step: JobStep) -> &'static str {
         JobStep::Rechecking => "comparing the working tree",
         JobStep::Proving => "asking the graph",
         JobStep::Saving => "saving the receipt",
-        JobStep::ClearingIntent => "recording the outcome",
+        JobStep::DroppingReceipt | JobStep::ClearingIntent => "recording the outcome",
+        JobStep::NamingHolder => "looking at the database's lock",
     }
 }

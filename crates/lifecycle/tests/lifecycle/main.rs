@@ -1,0 +1,10 @@
+//! The lifecycle against its ports: tables, sequences of events, and one test for each task.
+//!
+//! Responsible for what no single module shows: the machine through its public face. It must never look inside.
+
+mod assess;
+mod machine;
+mod perform;
+mod questions;
+mod sequences;
+mod support;
