@@ -31,7 +31,8 @@ pub(crate) fn find(query: &GraphQuery, home: &Path) -> Result<Found, GraphToolEr
     // pipx and uv put a link on the PATH; only the script behind it has its interpreter and packages beside it.
     let script = fs::canonicalize(&executable).unwrap_or_else(|_| executable.clone());
     let interpreter = shebang::interpreter(&script, &query.environment);
-    let packages = Packages::find(interpreter.as_deref(), &script, home);
+    let packages =
+        Packages::find(interpreter.as_deref(), &script, home).or_else(|| Packages::find(None, &executable, home));
     Ok(Found {
         installation: Installation {
             executable,

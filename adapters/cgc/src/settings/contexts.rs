@@ -106,6 +106,10 @@ fn is_file_name(name: &str) -> bool {
 fn yaml(text: &str) -> Value {
     let options = serde_saphyr::options! {
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
+        // cgc writes no aliases; a repository's file may be made of nothing else.
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: 1_000,
+        },
     };
     serde_saphyr::from_str_with_options(text, options).unwrap_or(Value::Null)
 }
