@@ -177,7 +177,7 @@ fn accepted(verb: JobVerb, joined: bool) -> String {
 }
 
 fn finished(terminal: &mut Terminal, outcome: JobOutcome) -> Result<(), Failure> {
-    let summary = format!("{} ({})", plain(&outcome.summary), duration(outcome.elapsed_ms));
+    let summary = plain(&outcome.summary);
     if outcome.succeeded {
         terminal.say(&summary);
         return Ok(());

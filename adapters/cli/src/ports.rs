@@ -1,40 +1,18 @@
-//! The ports on the operating system, for what the command line does itself.
+//! The ports on the operating system, for what the command line looks at itself.
 //!
 //! It must never be used for a job; those are the daemon's.
 
-use std::sync::Arc;
-
-use steward_cgc::Cgc;
-use steward_clock::SystemClock;
-use steward_daemon::Outbox;
-use steward_filesystem::{FileStore, PosixLockProbe, SystemFileSystem};
-use steward_ports::ProcessWatch;
-use steward_process::{PidfdWatch, ProcessRunner};
+use steward_daemon::compose;
 use steward_session::Ports;
 
 use crate::failure::Failure;
 use crate::surroundings::Surroundings;
 
-/// Returns the ports on the operating system.
+/// Binds the ports as the daemon does. Must be called inside a runtime.
 pub(crate) async fn machine_ports(surroundings: &Surroundings) -> Result<Ports, Failure> {
-    let state = surroundings.state_directory()?;
-    let own = PidfdWatch
-        .identify(std::process::id())
-        .await
-        .map_err(|error| Failure::caused_by(&error))?
-        .ok_or_else(|| Failure::new("this process cannot be found in /proc"))?;
-    let guard = surroundings.executable()?.with_file_name("steward-guard");
-    Ok(Ports {
-        runner: Arc::new(ProcessRunner::new(guard, state.join("client-ledger"))),
-        files: Arc::new(SystemFileSystem),
-        store: Arc::new(FileStore::new(state)),
-        locks: Arc::new(PosixLockProbe),
-        graph: Arc::new(Cgc),
-        notifier: Arc::new(Outbox::default()),
-        clock: Arc::new(SystemClock::new()),
-        processes: Arc::new(PidfdWatch),
-        own,
-    })
+    let variable = |name: &str| surroundings.environment.get(name).map(ToOwned::to_owned);
+    let composed = compose(surroundings.executable()?, variable).await;
+    composed.map(|composition| composition.ports).map_err(|error| Failure::caused_by(&error))
 }
 
 /// Runs `work` to its end on a runtime of its own, one thread and what it needs for blocking calls.
