@@ -66,9 +66,8 @@ impl Terminal {
         if !self.can_redraw {
             return;
         }
-        // A line that wraps could not be taken back.
-        let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col)).max(2);
-        let shown: String = line.chars().take(width - 1).collect();
+        let columns = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+        let shown = fitting(line, columns);
         drop(write!(self.messages, "\r{shown}{CLEAR_TO_END}"));
         drop(self.messages.flush());
     }
@@ -94,5 +93,28 @@ impl Terminal {
             Ok(_) if matches!(answer.trim().to_lowercase().as_str(), "y" | "yes") => Answer::Yes,
             Ok(_) | Err(_) => Answer::No,
         }
+    }
+}
+
+/// Returns as much of `line` as fits on one line of a terminal, since one that wraps could not be taken back. A terminal
+/// that does not know its width, as a pseudo-terminal nobody has sized, says 0.
+fn fitting(line: &str, columns: u16) -> String {
+    let width = if columns == 0 { 80 } else { usize::from(columns) };
+    line.chars().take(width - 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::unknown(0, 79)]
+    #[case::narrow(10, 9)]
+    #[case::narrowest(1, 0)]
+    #[case::wide(200, 100)]
+    fn a_line_of_progress_never_wraps(#[case] columns: u16, #[case] length: usize) {
+        assert_eq!(fitting(&"é".repeat(100), columns).chars().count(), length);
     }
 }
