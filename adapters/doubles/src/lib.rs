@@ -25,6 +25,6 @@ pub use graph::{DATABASE, EXECUTABLE, FakeGraph, PROGRESS_LINE, READY_LINE, STAR
 pub use locks::FakeLocks;
 pub use processes::FakeProcesses;
 pub use runner::{ScriptedRunner, StopRecord};
-pub use script::{Script, ScriptStep};
+pub use script::{Gate, Script, ScriptStep};
 pub use store::{MemoryStore, StoreCall};
 pub use surfaces::{RecordingInjector, RecordingNotifier};

@@ -4,9 +4,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Mutex;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,7 +18,7 @@ use steward_ports::{
 };
 use tokio::sync::watch;
 
-use crate::script::{Script, ScriptStep, locked};
+use crate::script::{Gate, Script, ScriptStep, locked};
 
 const SIGKILL: i32 = 9;
 
@@ -59,6 +62,7 @@ enum Next {
     Event(ProcessEvent),
     Change(Box<dyn FnOnce() + Send>),
     Wait(watch::Receiver<Option<Stop>>, Stop),
+    Pause(watch::Receiver<Option<Stop>>, Gate),
     Lost(PathBuf),
 }
 
@@ -115,16 +119,16 @@ impl ScriptedRunner {
                 group.steps.push_front(ScriptStep::AwaitStop(stop));
                 Next::Wait(group.stopped.subscribe(), stop)
             }
-            Some(ScriptStep::AwaitStop(_)) => return self.step_again(state, id),
+            Some(ScriptStep::Pause(gate)) if !gate.is_open() && group.stopped.borrow().is_none() => {
+                group.steps.push_front(ScriptStep::Pause(gate.clone()));
+                Next::Pause(group.stopped.subscribe(), gate)
+            }
+            // What was waited for is there.
+            Some(ScriptStep::AwaitStop(_) | ScriptStep::Pause(_)) => Next::Change(Box::new(|| ())),
             Some(ScriptStep::LoseTrack) => Next::Lost(group.program.clone()),
             Some(ScriptStep::End(exit)) => Next::Event(group.end(exit)),
             None => panic!("the script of {id:?} has no end"),
         })
-    }
-
-    fn step_again(&self, state: std::sync::MutexGuard<'_, State>, id: GroupId) -> Result<Next, RunnerError> {
-        drop(state);
-        self.step(id)
     }
 }
 
@@ -189,6 +193,7 @@ impl Runner for ScriptedRunner {
                     // The sender lives as long as `self`, so an error cannot come.
                     let _stopped = stopped.wait_for(|stopped| *stopped >= Some(stop)).await.is_ok();
                 }
+                Next::Pause(stopped, gate) => released(stopped, &gate).await,
                 Next::Lost(program) => {
                     let source = io::Error::from(io::ErrorKind::Other);
                     return Err(RunnerError::Unreachable { program, source });
@@ -208,6 +213,18 @@ impl Runner for ScriptedRunner {
     async fn sweep(&self) -> Result<usize, RunnerError> {
         Ok(std::mem::take(&mut locked(&self.state).left_behind))
     }
+}
+
+/// Returns once `gate` is open or an end was asked for.
+async fn released(mut stopped: watch::Receiver<Option<Stop>>, gate: &Gate) {
+    let mut opened = gate.subscribe();
+    let mut open = pin!(opened.wait_for(|is_open| *is_open));
+    let mut stop = pin!(stopped.wait_for(Option::is_some));
+    poll_fn(|context| {
+        let is_released = open.as_mut().poll(context).is_ready() || stop.as_mut().poll(context).is_ready();
+        if is_released { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 /// Keeps half of `limit` from the start and half from the end, as the port promises.

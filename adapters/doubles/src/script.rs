@@ -5,9 +5,31 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use steward_ports::{Exit, Stop};
+use tokio::sync::watch;
+
+/// Holds a simulated program up until the test lets it go on.
+#[derive(Debug, Clone, Default)]
+pub struct Gate {
+    is_open: Arc<watch::Sender<bool>>,
+}
+
+impl Gate {
+    /// Lets whoever waits go on.
+    pub fn open(&self) {
+        self.is_open.send_replace(true);
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        *self.is_open.borrow()
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<bool> {
+        self.is_open.subscribe()
+    }
+}
 
 /// One thing that a simulated program does.
 pub enum ScriptStep {
@@ -17,6 +39,8 @@ pub enum ScriptStep {
     Do(Box<dyn FnOnce() + Send>),
     /// It goes on only once it was asked to end at least this hard. Weaker requests are ignored.
     AwaitStop(Stop),
+    /// It goes on once the gate is open or it was asked to end, however gently.
+    Pause(Gate),
     /// It can no longer be waited for, though it lives.
     LoseTrack,
     /// It ends.
@@ -29,6 +53,7 @@ impl fmt::Debug for ScriptStep {
             Self::Line(text) => formatter.debug_tuple("Line").field(text).finish(),
             Self::Do(_) => formatter.write_str("Do"),
             Self::AwaitStop(stop) => formatter.debug_tuple("AwaitStop").field(stop).finish(),
+            Self::Pause(_) => formatter.write_str("Pause"),
             Self::LoseTrack => formatter.write_str("LoseTrack"),
             Self::End(exit) => formatter.debug_tuple("End").field(exit).finish(),
         }
@@ -73,6 +98,12 @@ impl Script {
     #[must_use]
     pub fn awaits(self, stop: Stop) -> Self {
         self.then(ScriptStep::AwaitStop(stop))
+    }
+
+    /// Adds a wait for `gate`.
+    #[must_use]
+    pub fn pauses(self, gate: &Gate) -> Self {
+        self.then(ScriptStep::Pause(gate.clone()))
     }
 
     /// Adds the end.

@@ -94,6 +94,11 @@ pub enum Event {
         /// The session.
         session: SessionId,
     },
+    /// The tree was found to differ and edits are quiet: a sync is due, charged to `session`.
+    SyncRequested {
+        /// The session.
+        session: SessionId,
+    },
     /// Somebody wants to read the status: records and tree are looked at, cgc is not started and nobody is told.
     Consulted {
         /// On which terms, where no session has set any.

@@ -197,9 +197,6 @@ impl Job {
     /// Notes that files were edited, or may have been, while the job ran.
     pub(crate) fn disturb(&mut self) {
         self.disturbed = true;
-        if self.order.found == State::Clean {
-            self.order.found = State::Drift;
-        }
     }
 
     /// Wants the job to end. Steps that are one quick port call finish first, so that no answer arrives unasked for.

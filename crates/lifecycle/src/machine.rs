@@ -30,7 +30,7 @@ struct Attendance {
     failures: u32,
     /// How often the graph was asked while this session was there, requests of humans aside.
     questions: u32,
-    /// How many of these questions were not answered.
+    /// How many looks and questions came to nothing.
     unanswered: u32,
 }
 
@@ -154,6 +154,7 @@ impl Lifecycle {
             Event::Left { session } => self.left(&session, now),
             Event::EditObserved => self.edit_observed(now),
             Event::LookRequested { session } => self.look_requested(session, now),
+            Event::SyncRequested { session } => self.sync_requested(session, now),
             Event::Consulted { terms } => self.consulted(terms, now),
             Event::JobRequested { job, client, terms } => self.job_requested(job, client, terms, now),
             Event::ClientLeft { client } => self.client_left(client, now),

@@ -104,6 +104,9 @@ impl Lifecycle {
         let Some(attendance) = self.sessions.get(&session).filter(|_| !self.shutting_down) else {
             return Vec::new();
         };
+        if self.knowledge.state == State::Unknown && !attendance.may_look_again() {
+            return Vec::new();
+        }
         let terms = attendance.terms.clone();
         if self.retry_wanted && self.may_try(&session) {
             self.retry_wanted = false;
@@ -168,5 +171,10 @@ impl Lifecycle {
 impl Attendance {
     fn new(terms: Terms) -> Self {
         Self { terms, told: BTreeSet::new(), failures: 0, questions: 0, unanswered: 0 }
+    }
+
+    /// A look or a question that came to nothing is tried a second time and not again (LC-15).
+    pub(super) fn may_look_again(&self) -> bool {
+        self.unanswered <= 1
     }
 }

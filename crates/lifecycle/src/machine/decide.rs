@@ -69,6 +69,16 @@ impl Lifecycle {
         }
     }
 
+    /// Starts a sync that freshness found due, if the graph is still known to be behind and nothing else goes on.
+    pub(super) fn sync_requested(&mut self, session: SessionId, now: Tick) -> Vec<Effect> {
+        let due = self.knowledge.state == State::Drift && matches!(self.phase, Phase::Idle) && !self.shutting_down;
+        if due && self.sessions.contains_key(&session) {
+            self.start(JobKind::Sync, Origin::Session(session), BTreeSet::new(), now)
+        } else {
+            Vec::new()
+        }
+    }
+
     /// The first of `starting` that agrees and has not failed too often.
     fn starter(&self, starting: &BTreeSet<SessionId>, agrees: impl Fn(&Policy) -> bool) -> Option<SessionId> {
         let may = |session: &&SessionId| {

@@ -75,7 +75,7 @@ impl Lifecycle {
         let is_server = self.facts.as_ref().is_some_and(|facts| facts.location.backend.is_server());
         let has_one_left = self.sessions.iter().any(|(session, attendance)| {
             let is_due = is_server || attendance.questions == 0 || self.undecided.contains(session);
-            is_due && attendance.unanswered <= 1
+            is_due && attendance.may_look_again()
         });
         self.is_wanted() && (self.wish.is_some() || has_one_left)
     }
@@ -119,7 +119,7 @@ impl Lifecycle {
             return Vec::new();
         };
         let reason = problem.0.clone();
-        self.last_problem = Some((problem, now));
+        self.look_failed(depth, problem, now);
         self.conclude(depth, State::Unknown, &reason, Vec::new(), now)
     }
 
@@ -153,8 +153,19 @@ impl Lifecycle {
         };
         let (evidence, depth) = (evidence.clone(), *depth);
         let reason = problem.0.clone();
-        self.last_problem = Some((problem, now));
+        self.look_failed(depth, problem, now);
         self.conclude(depth, State::Unknown, &reason, evidence, now)
+    }
+
+    fn look_failed(&mut self, depth: Depth, problem: Problem, now: Tick) {
+        self.last_problem = Some((problem, now));
+        if depth == Depth::Decisive {
+            self.count_unanswered();
+        }
+    }
+
+    fn count_unanswered(&mut self) {
+        self.sessions.values_mut().for_each(|attendance| attendance.unanswered += 1);
     }
 
     pub(super) fn database_recorded(&mut self, now: Tick) -> Vec<Effect> {
@@ -218,18 +229,14 @@ impl Lifecycle {
             RunEnd::NotStarted(problem) | RunEnd::Lost(problem) => (State::Unknown, problem.0),
         };
         match state {
+            State::Corrupt => self.last_problem = Some((Problem(reason.clone()), now)),
             State::Unknown | State::Busy => {
                 self.last_problem = Some((Problem(reason.clone()), now));
                 if counts && !was_stopped {
-                    self.sessions.values_mut().for_each(|attendance| attendance.unanswered += 1);
+                    self.count_unanswered();
                 }
             }
-            State::Unavailable
-            | State::Unindexed
-            | State::Incomplete
-            | State::Corrupt
-            | State::Drift
-            | State::Clean => {}
+            State::Unavailable | State::Unindexed | State::Incomplete | State::Drift | State::Clean => {}
         }
         match self.facts.as_ref().and_then(|facts| facts.location.database.clone()) {
             Some(database) if state == State::Busy => {

@@ -98,7 +98,8 @@ impl Lifecycle {
 
     fn job_failed(&mut self, job: &Job, state: State, result: JobResult, transient: bool, now: Tick) -> Vec<Effect> {
         self.count_failure(job, transient);
-        self.knowledge.state = state;
+        // The job found the graph as it was before it began, edits since then not counted.
+        self.knowledge.state = if state == State::Clean && self.edits_unseen { State::Drift } else { state };
         self.knowledge.reason.clone_from(&result.summary);
         self.knowledge.since = now;
         self.knowledge.evidence.push(Evidence::new(job_name(job.order.kind), result.summary.clone()));

@@ -183,7 +183,8 @@ impl World {
             self.alive.remove(group);
         }
         let Some(event) = self.event_for(task, how) else { return };
-        if is_doubled {
+        // A start that is answered twice would be two groups.
+        if is_doubled && !matches!(event, Event::Run(RunEvent::Spawned(_))) {
             self.given.push(event.clone());
         }
         self.hear(event);
