@@ -4,6 +4,7 @@
 //! said yes, and never start a job anew when the daemon breaks off.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use steward_ipc::client::Connection;
 use steward_ports::{Answer, Question};
@@ -128,65 +129,59 @@ fn side_effect(report: &StatusReport) -> String {
     format!("Where {file} is missing, cgc writes it too; git shows it as a new file.")
 }
 
-fn follow(terminal: &mut Terminal, verb: JobVerb, mut connection: Connection, mut reply: Reply) -> Result<(), Failure> {
+fn follow(terminal: &mut Terminal, verb: JobVerb, mut connection: Connection, first: Reply) -> Result<(), Failure> {
     // A job takes as long as it takes; the daemon bounds it, and its death ends the connection.
     connection.set_deadline(None);
-    loop {
-        match reply {
-            Reply::Progress(progress) => terminal.show_progress(&progress_line(verb, &progress)),
-            Reply::Accepted { joined } => {
-                terminal.say(&accepted(verb, joined));
-                return Ok(());
-            }
-            Reply::Finished(outcome) => {
-                terminal.end_progress();
-                return finished(terminal, outcome);
-            }
-            Reply::Refused { reason, advice } => {
-                terminal.end_progress();
-                let failure = Failure::new(plain(&reason));
-                return Err(match advice {
-                    Some(advice) => failure.with_advice(plain(&advice)),
-                    None => failure,
-                });
-            }
-            Reply::Failed { reason } => {
-                terminal.end_progress();
-                return Err(Failure::new(plain(&reason)));
-            }
-            Reply::Delivery { .. }
-            | Reply::Status(_)
-            | Reply::Daemon(_)
-            | Reply::Stopping { .. }
-            | Reply::Incompatible { .. }
-            | Reply::Draining => {
-                terminal.end_progress();
-                return Err(Failure::new("the daemon answered another question than was asked"));
-            }
+    let mut reply = Ok(first);
+    while let Ok(Reply::Progress(progress)) = reply {
+        show_until_reply(terminal, verb, progress, &connection);
+        reply = connection.reply();
+    }
+    terminal.end_progress();
+    match reply.map_err(|error| failed(&error))? {
+        Reply::Accepted { joined } => {
+            terminal.say(&accepted(verb, joined));
+            Ok(())
         }
-        reply = connection.reply().map_err(|error| {
-            terminal.end_progress();
-            failed(&error)
-        })?;
+        Reply::Finished(JobOutcome { succeeded: true, summary, .. }) => {
+            terminal.say(&plain(&summary));
+            Ok(())
+        }
+        Reply::Finished(JobOutcome { succeeded: false, summary, advice, .. }) => Err(told(&summary, advice.as_deref())),
+        Reply::Refused { reason, advice } => Err(told(&reason, advice.as_deref())),
+        Reply::Failed { reason } => Err(told(&reason, None)),
+        Reply::Progress(_)
+        | Reply::Delivery { .. }
+        | Reply::Status(_)
+        | Reply::Daemon(_)
+        | Reply::Stopping { .. }
+        | Reply::Incompatible { .. }
+        | Reply::Draining => Err(Failure::new("the daemon answered another question than was asked")),
+    }
+}
+
+/// Shows how far the job is, the time going on, until the daemon has something new to say. The daemon speaks only when
+/// something changed.
+fn show_until_reply(terminal: &mut Terminal, verb: JobVerb, mut progress: JobProgress, connection: &Connection) {
+    const STEP: Duration = Duration::from_secs(1);
+    terminal.show_progress(&progress_line(verb, &progress));
+    while terminal.shows_progress() && !connection.has_reply_by(Instant::now() + STEP) {
+        progress.elapsed_ms = progress.elapsed_ms.saturating_add(1_000);
+        terminal.show_progress(&progress_line(verb, &progress));
+    }
+}
+
+fn told(reason: &str, advice: Option<&str>) -> Failure {
+    let failure = Failure::new(plain(reason));
+    match advice {
+        Some(advice) => failure.with_advice(plain(advice)),
+        None => failure,
     }
 }
 
 fn accepted(verb: JobVerb, joined: bool) -> String {
     let how = if joined { "was running already and goes on" } else { "goes on" };
     format!("{} {how} in the background; `steward status` shows how far it is.", going_on(verb))
-}
-
-fn finished(terminal: &mut Terminal, outcome: JobOutcome) -> Result<(), Failure> {
-    let summary = plain(&outcome.summary);
-    if outcome.succeeded {
-        terminal.say(&summary);
-        return Ok(());
-    }
-    let failure = Failure::new(summary);
-    Err(match outcome.advice {
-        Some(advice) => failure.with_advice(plain(&advice)),
-        None => failure,
-    })
 }
 
 fn progress_line(verb: JobVerb, progress: &JobProgress) -> String {

@@ -61,6 +61,11 @@ impl Terminal {
         }
     }
 
+    /// Whether progress is shown at all.
+    pub(crate) const fn shows_progress(&self) -> bool {
+        self.can_redraw
+    }
+
     /// Shows `line` in place of the last one; without a terminal nothing is shown.
     pub(crate) fn show_progress(&mut self, line: &str) {
         if !self.can_redraw {

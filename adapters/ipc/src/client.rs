@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::lock::{Lock, LockError};
 use crate::runtime::Runtime;
-use crate::start::{Start, StartError};
+use crate::start::{Start, StartError, readable_by};
 
 /// Why the daemon could not be asked.
 #[derive(Debug, Error)]
@@ -179,6 +179,11 @@ impl Connection {
     /// Sets until when later replies are waited for; `None` waits as long as it takes.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
+    }
+
+    /// Returns whether a reply, or the end of the connection, arrives by `moment`. It loses nothing of a reply.
+    pub fn has_reply_by(&self, moment: Instant) -> bool {
+        readable_by(&self.stream, moment)
     }
 
     /// Returns once the daemon has closed the connection, which it does when nothing of it is left to do.

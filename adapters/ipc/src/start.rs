@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -81,7 +81,7 @@ impl Start {
 }
 
 /// Returns whether `descriptor` has something to read, or its end, before `deadline`.
-pub(crate) fn readable_by(descriptor: &OwnedFd, deadline: Instant) -> bool {
+pub(crate) fn readable_by(descriptor: &impl AsFd, deadline: Instant) -> bool {
     loop {
         let remaining = deadline.saturating_duration_since(Instant::now());
         let Ok(timeout) = Timespec::try_from(remaining) else { return false };
