@@ -163,8 +163,9 @@ pub trait Runner: Send + Sync {
     /// Starts `command`. On an error nothing is running.
     async fn spawn(&self, command: &CommandSpec) -> Result<GroupId, RunnerError>;
 
-    /// Returns what the group does next. `Ended` comes last and is returned again by later calls.
-    /// Dropping the future loses nothing.
+    /// Returns what the group does next. `Ended` comes last and is returned again by later calls; the output it carries
+    /// may be given up by then (counted as dropped). A reader that is far behind loses the oldest lines. Dropping the
+    /// future loses nothing.
     async fn next(&self, group: GroupId) -> Result<ProcessEvent, RunnerError>;
 
     /// Sends the signal to the whole group. A group that has ended is no error.

@@ -14,7 +14,9 @@ use steward_ports::Runner;
 
 use crate::support::{HELPER, World, holds, line, wait_until};
 
-const STUBBORN: &str = "trap '' HUP INT TERM; sleep 600 & setsid sleep 600 & echo ready; while :; do wait; done";
+/// Says "ready" when its escapee has escaped.
+const STUBBORN: &str =
+    "trap '' HUP INT TERM; sleep 600 & setsid sh -c 'echo ready; exec sleep 600' & while :; do wait; done";
 
 fn signal(pid: u32, signal: Signal) {
     kill_process(process_table::to_pid(pid).unwrap(), signal).unwrap();

@@ -127,7 +127,7 @@ async fn a_program_that_obeys_ends_by_itself(#[case] stop: Stop, #[case] signal:
 async fn what_ignores_int_and_term_is_killed_with_its_descendants() {
     let world = World::new();
     let runner = world.runner();
-    let script = "trap '' INT TERM; sleep 600 & setsid sleep 600 & echo ready; while :; do sleep 0.05; done";
+    let script = "trap '' INT TERM; sleep 600 & setsid sh -c 'echo ready; exec sleep 600' & while :; do wait; done";
     let group = runner.spawn(&world.script(script)).await.unwrap();
     assert_eq!(line(&runner, group).await, "ready");
 
@@ -188,7 +188,7 @@ async fn trial_b52_descriptors_of_the_daemon_do_not_reach_the_program() {
 async fn a_killed_guard_leaves_nothing() {
     let world = World::new();
     let runner = world.runner();
-    let script = "sleep 600 & setsid sleep 600 & echo ready; exec sleep 600";
+    let script = "sleep 600 & setsid sh -c 'echo ready; exec sleep 600' & exec sleep 600";
     let group = runner.spawn(&world.script(script)).await.unwrap();
     assert_eq!(line(&runner, group).await, "ready");
 
@@ -203,7 +203,7 @@ async fn a_killed_guard_leaves_nothing() {
 async fn a_guard_that_does_not_listen_is_killed_with_its_group() {
     let world = World::new();
     let runner = world.runner();
-    let script = "setsid sleep 600 & echo ready; exec sleep 600";
+    let script = "setsid sh -c 'echo ready; exec sleep 600' & exec sleep 600";
     let group = runner.spawn(&world.script(script)).await.unwrap();
     assert_eq!(line(&runner, group).await, "ready");
     kill_process(process_table::to_pid(world.guard()).unwrap(), Signal::STOP).unwrap();
