@@ -312,6 +312,33 @@ pub(crate) fn contract_the_doctor_is_content_with_a_corrupt_database(world: &Wor
     assert!(world.home(".codegraphcontext/.env").is_file(), "asking the doctor writes settings");
 }
 
+pub(crate) fn contract_ladybug_is_indexed_reconciled_and_asked(world: &World) {
+    world.choose("ladybugdb");
+
+    assert_eq!(world.run(Verb::Index), Verdict::Worked);
+    world.write("alpha.py", "def changed():\n    pass\n");
+    assert_eq!(world.run(Verb::Reconcile), Verdict::Reconciled);
+
+    assert_eq!(world.facts().location.backend, Backend::Ladybug);
+    assert_eq!(fs::read(world.database()).unwrap()[..4], *b"LBUG");
+    let inventory = world.inventory();
+    assert_eq!(inventory.files, paths(&FILES));
+    assert_eq!(inventory.counts.functions, COUNTS.functions - 1);
+}
+
+pub(crate) fn contract_a_killed_ladybug_index_is_corruption(world: &World) {
+    world.choose("ladybugdb");
+    world.make_indexing_slow();
+    let running = world.start(Verb::Index);
+    until("the middle of the index", || is_logged(world, "many/m2"));
+    running.signal(Signal::SIGKILL);
+    running.end();
+
+    let verdict = world.run(Verb::Inventory);
+
+    assert!(matches!(verdict, Verdict::Corrupt { .. }), "{verdict:?}");
+}
+
 /// Whether the database's log names a file whose path begins so.
 fn is_logged(world: &World, start: &str) -> bool {
     let mut log = world.database().into_os_string();

@@ -48,5 +48,7 @@ contract!(
     contract_an_unknown_context_fails,
     contract_a_vanished_workspace_fails,
     contract_a_repository_keeps_its_own_graph_in_per_repository_mode,
+    contract_ladybug_is_indexed_reconciled_and_asked,
+    contract_a_killed_ladybug_index_is_corruption,
     contract_the_doctor_is_content_with_a_corrupt_database,
 );

@@ -2,7 +2,7 @@
 //!
 //! It must never touch the home of whoever runs the tests.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -27,7 +27,7 @@ pub(crate) struct World {
     directory: tempfile::TempDir,
     cgc: PathBuf,
     fake: Option<Install>,
-    variables: Environment,
+    variables: RefCell<Environment>,
     has_grammars: Cell<bool>,
 }
 
@@ -50,8 +50,8 @@ impl World {
 
     pub(crate) fn real() -> Self {
         let cgc = PathBuf::from(provided("STEWARD_TEST_CGC"));
-        let mut world = Self::with(tempfile::tempdir().unwrap(), cgc, None);
-        world.variables.set("TREE_SITTER_LANGUAGE_PACK_LIBS_DIR", provided("STEWARD_TEST_GRAMMARS"));
+        let world = Self::with(tempfile::tempdir().unwrap(), cgc, None);
+        world.variables.borrow_mut().set("TREE_SITTER_LANGUAGE_PACK_LIBS_DIR", provided("STEWARD_TEST_GRAMMARS"));
         world
     }
 
@@ -62,7 +62,7 @@ impl World {
         fs::create_dir(directory.path().join("repository")).unwrap();
         variables.set("HOME", home);
         variables.set("PATH", "/usr/local/bin:/usr/bin:/bin");
-        let world = Self { directory, cgc, fake, variables, has_grammars: Cell::new(true) };
+        let world = Self { directory, cgc, fake, variables: RefCell::new(variables), has_grammars: Cell::new(true) };
         world.write("alpha.py", "def alpha():\n    return beta()\n\n\ndef beta():\n    return 1\n");
         world.write("package/gamma.py", "class Gamma:\n    def delta(self):\n        return 2\n");
         world.write("README.md", "# A tree\n");
@@ -108,8 +108,13 @@ impl World {
         self.script([Rule::always(Verbs::Index, Behaviour::NoGrammars)]);
     }
 
+    /// Chooses a backend as a user would, in the session's environment.
+    pub(crate) fn choose(&self, backend: &str) {
+        self.variables.borrow_mut().set("DEFAULT_DATABASE", backend);
+    }
+
     fn environment(&self) -> Environment {
-        let mut environment = self.variables.clone();
+        let mut environment = self.variables.borrow().clone();
         if !self.has_grammars.get() {
             environment.set("TREE_SITTER_LANGUAGE_PACK_LIBS_DIR", self.home("no-grammars"));
         }
