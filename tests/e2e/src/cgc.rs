@@ -1,9 +1,11 @@
 //! The cgc of a world: the stand-in or the real one, and a record of each time it was started.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use steward_fake_cgc::Install;
@@ -50,6 +52,34 @@ impl Cgc {
         let observer = scratch.directory("observer").unwrap();
         scratch.file("observer/sitecustomize.py", OBSERVER).unwrap();
         Self::Real(RealCgc { directory, observer })
+    }
+
+    /// Runs one Cypher query through `cgc query` and returns its rows.
+    #[track_caller]
+    pub(crate) fn query(
+        &self,
+        directory: &Path,
+        environment: &BTreeMap<OsString, OsString>,
+        question: &str,
+    ) -> Vec<Value> {
+        let output = Command::new(self.executable().unwrap())
+            .args(["query", question])
+            .current_dir(directory)
+            .env_clear()
+            .envs(environment)
+            // The graphs of these tests are in cgc's default backend, which it would otherwise choose anew.
+            .env("DEFAULT_DATABASE", "kuzudb")
+            .env("COLUMNS", "10000")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        // Lines of talk come before the rows.
+        let rows = stdout.find("\n[").map(|start| serde_json::from_str(&stdout[start..]));
+        match rows {
+            Some(Ok(rows)) => rows,
+            Some(Err(_)) | None => panic!("{question}: {stdout}\n{}", String::from_utf8_lossy(&output.stderr)),
+        }
     }
 
     /// The directory to put on the PATH.

@@ -212,6 +212,19 @@ impl World {
         })
     }
 
+    /// Asks the graph itself, through the real cgc, for the names of the functions below `directory`, sorted.
+    ///
+    /// The database has to be free. Left out is `<module>`, which cgc 0.6.13 adds for the code outside of functions.
+    #[track_caller]
+    pub fn functions_in_graph(&self, directory: &Path) -> Vec<String> {
+        let question = format!(
+            "MATCH (n:Function) WHERE n.path STARTS WITH '{}/' AND n.name <> '<module>' RETURN n.name AS name ORDER BY name",
+            directory.display()
+        );
+        let rows = self.cgc.query(directory, &self.environment, &question);
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
+    }
+
     /// The live processes of this world that run the program called `name`.
     pub fn processes_of(&self, name: &str) -> Vec<LiveProcess> {
         let mut processes = self.scratch.mark().processes();

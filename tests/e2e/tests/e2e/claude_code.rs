@@ -1,0 +1,3 @@
+//! A real Claude Code with our hooks installed, offline, and a stand-in or the real cgc.
+
+mod lifecycle;

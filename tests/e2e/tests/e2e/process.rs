@@ -1,0 +1,3 @@
+//! Real daemon, guard and hook processes, with the stand-in for cgc.
+
+mod lifecycle;

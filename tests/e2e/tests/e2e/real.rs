@@ -1,0 +1,3 @@
+//! Real processes all over: the real cgc too.
+
+mod lifecycle;
