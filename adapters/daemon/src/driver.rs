@@ -133,7 +133,8 @@ impl Driver {
                     due: self.clock.now().after(grace),
                 };
                 self.deliveries.push(delivery);
-                self.hear(Event::Harness { session: facts, happened: happened(event) }).await;
+                let happened = happened(event, |path| self.ports.files.kind_by_name(path).is_some());
+                self.hear(Event::Harness { session: facts, happened }).await;
             }
             Request::Job { verb, directory, environment: variables, wait } => {
                 let client = self.clients.add_job(wait, self.clock.now(), replies.clone());

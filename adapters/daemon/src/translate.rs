@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use steward_lifecycle::{Activity, JobAnswer};
 use steward_ports::{Environment, JobKind, Notice, ProcessIdentity, SessionId, Severity, Tick};
-use steward_session::{ClientAnswer, Happened, SessionFacts};
-use steward_wire::{HarnessEvent, HarnessName, JobOutcome, JobProgress, JobVerb, Reply, SessionContext};
+use steward_session::{Certainty, ClientAnswer, Happened, SessionFacts};
+use steward_wire::{EditCertainty, HarnessEvent, HarnessName, JobOutcome, JobProgress, JobVerb, Reply, SessionContext};
 
 /// Names the session of a harness process.
 pub(crate) fn session_id(harness: HarnessName, process: &ProcessIdentity) -> SessionId {
@@ -35,12 +36,22 @@ pub(crate) fn environment(variables: &BTreeMap<String, String>) -> Environment {
     variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
-/// Returns what happened as the domain knows it.
-pub(crate) fn happened(event: HarnessEvent) -> Happened {
+/// Returns what happened as the domain knows it. `is_indexed` tells of a path whether cgc indexes files of its name.
+pub(crate) fn happened(event: HarnessEvent, is_indexed: impl Fn(&Path) -> bool) -> Happened {
     match event {
         HarnessEvent::SessionStarted { source: _ } => Happened::SessionStarted,
         HarnessEvent::PromptSubmitted => Happened::PromptSubmitted,
-        HarnessEvent::Edited { certainty: _, paths } => Happened::Edited { paths },
+        HarnessEvent::Edited { certainty: EditCertainty::Possible, paths } => {
+            Happened::Edited { certainty: Certainty::Possible, paths }
+        }
+        HarnessEvent::Edited { certainty: EditCertainty::Certain, paths } => {
+            let paths: Vec<PathBuf> = paths.into_iter().filter(|path| is_indexed(path)).collect();
+            if paths.is_empty() {
+                Happened::Unconcerned
+            } else {
+                Happened::Edited { certainty: Certainty::Certain, paths }
+            }
+        }
         HarnessEvent::TurnEnded => Happened::TurnEnded,
         HarnessEvent::SessionEnded { continues } => Happened::SessionEnded { continues },
     }

@@ -268,6 +268,14 @@ impl FileSystem for MemoryFs {
         Ok(tree.head(root))
     }
 
+    fn kind_by_name(&self, path: &Path) -> Option<FileKind> {
+        match path.extension()?.to_str()? {
+            "py" | "rs" | "ts" => Some(FileKind::Parsed),
+            "md" | "toml" => Some(FileKind::Bare),
+            _ => None,
+        }
+    }
+
     fn digest(&self, manifest: &Manifest) -> ManifestDigest {
         let mut hasher = blake3::Hasher::new();
         for entry in &manifest.entries {

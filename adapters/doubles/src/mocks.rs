@@ -10,11 +10,11 @@ use async_trait::async_trait;
 use mockall::mock;
 use steward_ports::{
     Answer, Clock, CommandSpec, Comparison, Consent, ConsentError, ContextInjector, DatabaseIdentity, Ended,
-    Exclusions, FileSystem, FileSystemError, FileText, GraphFacts, GraphQuery, GraphTarget, GraphTool, GraphToolError,
-    GroupId, InjectError, Intent, LockProbe, LockProbeError, LockState, Manifest, ManifestDigest, Milestone, Notice,
-    Notifier, NotifyError, OutputLine, ProcessEvent, ProcessIdentity, ProcessWatch, ProcessWatchError, Question,
-    Receipt, Record, Runner, RunnerError, SessionId, Stop, Store, StoreError, Tick, Timestamp, Verb, Verdict,
-    Workspace, WorkspaceRoot,
+    Exclusions, FileKind, FileSystem, FileSystemError, FileText, GraphFacts, GraphQuery, GraphTarget, GraphTool,
+    GraphToolError, GroupId, InjectError, Intent, LockProbe, LockProbeError, LockState, Manifest, ManifestDigest,
+    Milestone, Notice, Notifier, NotifyError, OutputLine, ProcessEvent, ProcessIdentity, ProcessWatch,
+    ProcessWatchError, Question, Receipt, Record, Runner, RunnerError, SessionId, Stop, Store, StoreError, Tick,
+    Timestamp, Verb, Verdict, Workspace, WorkspaceRoot,
 };
 
 mock! {
@@ -53,6 +53,7 @@ mock! {
             baseline: &Manifest,
         ) -> Result<Comparison, FileSystemError>;
         async fn head(&self, root: &Path) -> Result<Option<String>, FileSystemError>;
+        fn kind_by_name(&self, path: &Path) -> Option<FileKind>;
         fn digest(&self, manifest: &Manifest) -> ManifestDigest;
     }
 }

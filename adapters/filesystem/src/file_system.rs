@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use steward_ports::{
-    Comparison, Exclusions, FileSystem, FileSystemError, FileText, Manifest, ManifestDigest, Workspace,
+    Comparison, Exclusions, FileKind, FileSystem, FileSystemError, FileText, Manifest, ManifestDigest, Workspace,
 };
 
 use crate::bounded::{self, Content};
+use crate::languages::kind_of_name;
 use crate::rules::IndexRules;
 use crate::{blocking, compare, resolve, scan};
 
@@ -69,6 +70,10 @@ impl FileSystem for SystemFileSystem {
 
     async fn head(&self, root: &Path) -> Result<Option<String>, FileSystemError> {
         run(root, |root| resolve::head_commit(&root)).await
+    }
+
+    fn kind_by_name(&self, path: &Path) -> Option<FileKind> {
+        kind_of_name(path.file_name()?.as_encoded_bytes())
     }
 
     fn digest(&self, manifest: &Manifest) -> ManifestDigest {

@@ -60,8 +60,10 @@ pub enum Event {
         /// How sure that is.
         certainty: Certainty,
     },
-    /// A session's turn ended, or its human spoke: edits have landed.
+    /// A session's turn ended: its edits have landed.
     TurnEnded(SessionId),
+    /// A session's human spoke: files may have changed unseen since the last turn.
+    PromptSubmitted(SessionId),
     /// What is known of the graph changed, or was confirmed by a look or a job that ended.
     Graph(Graph),
     /// `deadline()` was reached.
@@ -146,6 +148,7 @@ impl Freshness {
             Event::Left(session) => self.left(&session),
             Event::Edited { session, certainty } => self.edited(session, certainty, now),
             Event::TurnEnded(session) => self.turn_ended(&session, now),
+            Event::PromptSubmitted(session) => self.prompt_submitted(session),
             Event::Graph(graph) => self.graph_changed(graph, now),
             Event::DeadlineReached => self.act(now),
         }
@@ -211,6 +214,18 @@ impl Freshness {
             && self.phase == Phase::Watching
             && self.accounts.get(session).is_some_and(|account| account.failures == 1);
         if retry { self.sync(session.clone()) } else { self.act(now) }
+    }
+
+    /// The human may have edited, pulled or switched branches; only a look can tell.
+    fn prompt_submitted(&mut self, session: SessionId) -> Vec<Effect> {
+        if !self.accounts.contains_key(&session) {
+            return Vec::new();
+        }
+        if self.phase == Phase::Watching && self.graph != Graph::Occupied {
+            self.doubt = None;
+            self.phase = Phase::Looking(session.clone());
+        }
+        vec![Effect::Look(session)]
     }
 
     /// Looks at the tree where doubt is due and nothing stands in the way.
@@ -354,6 +369,14 @@ mod tests {
         assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(20)), vec![Effect::Sync(session("a"))]);
     }
 
+    #[test]
+    fn what_the_human_changed_between_turns_is_found_and_synced() {
+        let mut freshness = started(POLICY);
+
+        assert_eq!(freshness.on(Event::PromptSubmitted(session("a")), at(10)), vec![Effect::Look(session("a"))]);
+        assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(10)), vec![Effect::Sync(session("a"))]);
+    }
+
     #[rstest]
     #[case::switched_off(Policy { auto_sync: false, ..POLICY })]
     #[case::nothing_to_spend(Policy { max_syncs: 0, ..POLICY })]
@@ -394,7 +417,8 @@ mod tests {
             name.clone().prop_map(|name| Event::Joined { session: session(name), policy: POLICY }),
             name.clone().prop_map(|name| Event::Left(session(name))),
             name.clone().prop_map(|name| Event::Edited { session: session(name), certainty: Certainty::Possible }),
-            name.prop_map(|name| Event::TurnEnded(session(name))),
+            name.clone().prop_map(|name| Event::TurnEnded(session(name))),
+            name.prop_map(|name| Event::PromptSubmitted(session(name))),
             Just(Event::Graph(Graph::Matches)),
             Just(Event::Graph(Graph::Behind)),
             Just(Event::Graph(Graph::Occupied)),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use thiserror::Error;
 
-use crate::manifest::{Comparison, Exclusions, Manifest, ManifestDigest};
+use crate::manifest::{Comparison, Exclusions, FileKind, Manifest, ManifestDigest};
 
 /// The canonical directory whose graph is looked after: absolute, symbolic links resolved.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,6 +123,10 @@ pub trait FileSystem: Send + Sync {
     /// Returns the commit that HEAD of the checkout at `root` names; `None` where there is none or its format is not
     /// readable as files.
     async fn head(&self, root: &Path) -> Result<Option<String>, FileSystemError>;
+
+    /// Returns what cgc makes of a file with the name of `path`, `None` where it does not index such files. Reads
+    /// nothing: whether an ignore file leaves it out is for a look at the tree to say.
+    fn kind_by_name(&self, path: &Path) -> Option<FileKind>;
 
     /// Returns the digest of `manifest`.
     fn digest(&self, manifest: &Manifest) -> ManifestDigest;

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use steward_config::Resolved;
+use steward_freshness::Certainty;
 use steward_lifecycle::{Activity, ClientId, JobAnswer, Problem};
 use steward_ports::{Environment, JobKind, Notice, ProcessIdentity, SessionId, Workspace, WorkspaceRoot};
 
@@ -28,11 +29,15 @@ pub enum Happened {
     SessionStarted,
     /// The human sent a prompt.
     PromptSubmitted,
-    /// Files were edited, or may have been; no path means that they are unknown.
+    /// Files were edited, or may have been.
     Edited {
-        /// Absolute paths.
+        /// How sure that is.
+        certainty: Certainty,
+        /// Absolute paths of files that cgc indexes; no path means that they are unknown.
         paths: Vec<PathBuf>,
     },
+    /// Something that concerns no graph; the session is there.
+    Unconcerned,
     /// The agent's turn ended.
     TurnEnded,
     /// The conversation ended; the process goes on with another one if `continues`.

@@ -17,4 +17,5 @@ pub use event::{
 };
 pub use perform::perform;
 pub use steward::{StatusView, Steward};
+pub use steward_freshness::Certainty;
 pub use steward_lifecycle::{ClientId, Ports};

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use steward_config::{Resolved, Settings};
-use steward_lifecycle::{ClientId, JobAnswer, Lifecycle, Policy, Problem, Terms};
+use steward_freshness::{Freshness, Graph};
+use steward_lifecycle::{ClientId, JobAnswer, Lifecycle, Policy, Problem, State, Terms};
 use steward_ports::{GraphQuery, JobKind, SessionId, Tick, WorkspaceRoot};
 
 pub use self::view::StatusView;
@@ -33,6 +34,7 @@ struct Session {
 #[derive(Debug, Clone, PartialEq)]
 struct Place {
     lifecycle: Lifecycle,
+    freshness: Freshness,
     settings: Resolved,
     /// Clients that read the status as soon as the look is over.
     readers: Vec<ClientId>,
@@ -100,7 +102,9 @@ impl Steward {
     /// When [`Event::DeadlineReached`] is due, if nothing else happens before.
     pub fn deadline(&self) -> Option<Tick> {
         let idle = self.idle_since.map(|since| since.after(self.idle_exit));
-        self.places.values().filter_map(|place| place.lifecycle.deadline()).chain(idle).min()
+        let lifecycles = self.places.values().filter_map(|place| place.lifecycle.deadline());
+        let doubts = self.places.values().filter_map(|place| place.freshness.deadline());
+        lifecycles.chain(doubts).chain(idle).min()
     }
 
     /// Whether the daemon may end: it was asked to and nothing is left, or nobody was there for long enough.
@@ -148,27 +152,54 @@ impl Steward {
             session.waiting.push(happened);
             return Vec::new();
         };
-        let Some(event) = self.translate(id, &root, happened) else { return Vec::new() };
-        self.tell(&root, event, now)
+        let (freshness, lifecycle) = self.translate(id, &root, happened);
+        let mut queue = VecDeque::from_iter(lifecycle.map(|event| (root.clone(), event)));
+        if let (Some(event), Some(place)) = (freshness, self.places.get_mut(&root)) {
+            queue.extend(place.freshness.on(event, now).into_iter().map(|effect| (root.clone(), carry_over(effect))));
+        }
+        self.work_off(queue, now)
     }
 
-    fn translate(&self, id: &SessionId, root: &WorkspaceRoot, happened: Happened) -> Option<steward_lifecycle::Event> {
+    /// What `happened` means to freshness and to the lifecycle.
+    fn translate(
+        &self,
+        id: &SessionId,
+        root: &WorkspaceRoot,
+        happened: Happened,
+    ) -> (Option<steward_freshness::Event>, Option<steward_lifecycle::Event>) {
         let session = id.clone();
         match happened {
-            Happened::SessionStarted => {
-                let terms = self.terms_of_session(id, root)?;
-                Some(steward_lifecycle::Event::Joined { session, terms })
-            }
-            Happened::PromptSubmitted | Happened::TurnEnded => {
-                Some(steward_lifecycle::Event::LookRequested { session })
-            }
-            Happened::Edited { paths } => {
+            Happened::SessionStarted => self.start_of(id, root),
+            Happened::PromptSubmitted => (Some(steward_freshness::Event::PromptSubmitted(session)), None),
+            Happened::TurnEnded => (Some(steward_freshness::Event::TurnEnded(session)), None),
+            Happened::Edited { certainty, paths } => {
                 let inside = paths.is_empty() || paths.iter().any(|path| path.starts_with(root.as_path()));
-                inside.then_some(steward_lifecycle::Event::EditObserved)
+                if inside {
+                    let event = steward_freshness::Event::Edited { session, certainty };
+                    (Some(event), Some(steward_lifecycle::Event::EditObserved))
+                } else {
+                    (None, None)
+                }
             }
-            Happened::SessionEnded { continues: true } => Some(steward_lifecycle::Event::Replaced { session }),
-            Happened::SessionEnded { continues: false } => Some(steward_lifecycle::Event::Left { session }),
+            Happened::Unconcerned => (None, None),
+            Happened::SessionEnded { continues: true } => (None, Some(steward_lifecycle::Event::Replaced { session })),
+            Happened::SessionEnded { continues: false } => {
+                let left = steward_lifecycle::Event::Left { session: session.clone() };
+                (Some(steward_freshness::Event::Left(session)), Some(left))
+            }
         }
+    }
+
+    fn start_of(
+        &self,
+        id: &SessionId,
+        root: &WorkspaceRoot,
+    ) -> (Option<steward_freshness::Event>, Option<steward_lifecycle::Event>) {
+        let Some(terms) = self.terms_of_session(id, root) else { return (None, None) };
+        let joined = steward_lifecycle::Event::Joined { session: id.clone(), terms };
+        let policy = self.places.get(root).map(|place| freshness_policy(&place.settings.settings));
+        let freshness = policy.map(|policy| steward_freshness::Event::Joined { session: id.clone(), policy });
+        (freshness, Some(joined))
     }
 
     fn session_gone(&mut self, id: &SessionId, now: Tick) -> Vec<Effect> {
@@ -177,9 +208,18 @@ impl Steward {
             self.requests.remove(&request);
         }
         match session.root {
-            Some(root) => self.tell(&root, steward_lifecycle::Event::Left { session: id.clone() }, now),
+            Some(root) => self.leave(id, &root, now),
             None => Vec::new(),
         }
+    }
+
+    fn leave(&mut self, id: &SessionId, root: &WorkspaceRoot, now: Tick) -> Vec<Effect> {
+        let mut queue = VecDeque::from([(root.clone(), steward_lifecycle::Event::Left { session: id.clone() })]);
+        if let Some(place) = self.places.get_mut(root) {
+            let effects = place.freshness.on(steward_freshness::Event::Left(id.clone()), now);
+            queue.extend(effects.into_iter().map(|effect| (root.clone(), carry_over(effect))));
+        }
+        self.work_off(queue, now)
     }
 
     fn job_requested(&mut self, job: JobKind, question: StatusQuestion) -> Vec<Effect> {
@@ -225,21 +265,33 @@ impl Steward {
     }
 
     fn deadline_reached(&mut self, now: Tick) -> Vec<Effect> {
-        let due = |place: &Place| place.lifecycle.deadline().is_some_and(|deadline| deadline <= now);
-        let roots: Vec<WorkspaceRoot> =
-            self.places.iter().filter(|(_, place)| due(place)).map(|(root, _)| root.clone()).collect();
-        roots.iter().flat_map(|root| self.tell(root, steward_lifecycle::Event::DeadlineReached, now)).collect()
+        let due = |deadline: Option<Tick>| deadline.is_some_and(|deadline| deadline <= now);
+        let mut queue = VecDeque::new();
+        for (root, place) in &mut self.places {
+            if due(place.lifecycle.deadline()) {
+                queue.push_back((root.clone(), steward_lifecycle::Event::DeadlineReached));
+            }
+            if due(place.freshness.deadline()) {
+                let effects = place.freshness.on(steward_freshness::Event::DeadlineReached, now);
+                queue.extend(effects.into_iter().map(|effect| (root.clone(), carry_over(effect))));
+            }
+        }
+        self.work_off(queue, now)
     }
 
-    /// Hands `event` to the workspace and carries on until no workspace has anything to say to another.
     fn tell(&mut self, root: &WorkspaceRoot, event: steward_lifecycle::Event, now: Tick) -> Vec<Effect> {
+        self.work_off(VecDeque::from([(root.clone(), event)]), now)
+    }
+
+    /// Hands the events to their workspaces and carries on until no machine has anything to say to another.
+    fn work_off(&mut self, mut queue: VecDeque<(WorkspaceRoot, steward_lifecycle::Event)>, now: Tick) -> Vec<Effect> {
         let mut effects = Vec::new();
-        let mut queue = VecDeque::from([(root.clone(), event)]);
         while let Some((root, event)) = queue.pop_front() {
             let Some(place) = self.places.get_mut(&root) else { continue };
             for effect in place.lifecycle.on(event, now) {
                 self.route(&root, effect, &mut queue, &mut effects);
             }
+            queue.extend(self.tell_freshness(&root, now));
             effects.extend(self.answer_readers(&root));
         }
         effects
@@ -266,6 +318,13 @@ impl Steward {
             }
         };
         queue.extend(granted.map(|next| (next, steward_lifecycle::Event::DatabaseGranted)));
+    }
+
+    /// Freshness hears what has become of the graph, and the lifecycle what freshness wants done about it.
+    fn tell_freshness(&mut self, root: &WorkspaceRoot, now: Tick) -> Vec<(WorkspaceRoot, steward_lifecycle::Event)> {
+        let Some(place) = self.places.get_mut(root) else { return Vec::new() };
+        let event = steward_freshness::Event::Graph(graph(&place.lifecycle));
+        place.freshness.on(event, now).into_iter().map(|effect| (root.clone(), carry_over(effect))).collect()
     }
 
     /// A status is read as soon as the look is over; work that goes on is part of the status.
@@ -296,6 +355,26 @@ impl Session {
     }
 }
 
+fn carry_over(effect: steward_freshness::Effect) -> steward_lifecycle::Event {
+    match effect {
+        steward_freshness::Effect::Look(session) => steward_lifecycle::Event::LookRequested { session },
+        steward_freshness::Effect::Sync(session) => steward_lifecycle::Event::SyncRequested { session },
+    }
+}
+
+fn graph(lifecycle: &Lifecycle) -> Graph {
+    if !lifecycle.is_idle() {
+        return Graph::Occupied;
+    }
+    match lifecycle.knowledge().state {
+        State::Clean => Graph::Matches,
+        State::Drift => Graph::Behind,
+        State::Unknown | State::Unavailable | State::Unindexed | State::Incomplete | State::Busy | State::Corrupt => {
+            Graph::Unusable
+        }
+    }
+}
+
 fn watch(facts: &SessionFacts) -> Effect {
     Effect::Task(Task::WatchHarness { session: facts.id.clone(), process: facts.process.clone() })
 }
@@ -304,7 +383,7 @@ fn watch(facts: &SessionFacts) -> Effect {
 fn may_move(happened: &Happened) -> bool {
     match happened {
         Happened::SessionStarted | Happened::PromptSubmitted => true,
-        Happened::Edited { .. } | Happened::TurnEnded | Happened::SessionEnded { .. } => false,
+        Happened::Edited { .. } | Happened::Unconcerned | Happened::TurnEnded | Happened::SessionEnded { .. } => false,
     }
 }
 
@@ -321,5 +400,13 @@ fn terms(settings: &Settings, root: &Path, environment: &steward_ports::Environm
             executable: settings.cgc.executable.clone(),
             environment: environment.clone(),
         },
+    }
+}
+
+fn freshness_policy(settings: &Settings) -> steward_freshness::Policy {
+    steward_freshness::Policy {
+        auto_sync: settings.freshness.auto_sync,
+        max_syncs: settings.freshness.max_syncs_per_session,
+        quiet: settings.freshness.quiet,
     }
 }

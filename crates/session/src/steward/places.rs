@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use steward_config::Warning;
+use steward_freshness::Freshness;
 use steward_lifecycle::{ClientId, JobAnswer, Lifecycle, Problem, Terms};
 use steward_ports::{Environment, JobKind, Notice, NoticeKind, SessionId, Tick, WorkspaceRoot};
 
@@ -63,7 +64,7 @@ impl Steward {
         let joined_before = left.is_none() && self.places.get(&root).is_some_and(|place| place.has_session(id));
         let waiting = std::mem::take(&mut session.waiting);
         let mut effects = match left {
-            Some(old) => self.tell(&old, steward_lifecycle::Event::Left { session: id.clone() }, now),
+            Some(old) => self.leave(id, &old, now),
             None => Vec::new(),
         };
         effects.extend(self.tell_of_settings(id, &root));
@@ -123,7 +124,8 @@ impl Steward {
             Some(place) => place.settings = settings,
             None => {
                 let lifecycle = Lifecycle::new(workspace.root, workspace.kind);
-                self.places.insert(root.clone(), Place { lifecycle, settings, readers: Vec::new() });
+                let freshness = Freshness::default();
+                self.places.insert(root.clone(), Place { lifecycle, freshness, settings, readers: Vec::new() });
             }
         }
         root
