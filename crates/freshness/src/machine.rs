@@ -249,6 +249,8 @@ impl Freshness {
                 self.phase = phase;
                 Vec::new()
             }
+            // Edits that came while somebody looked have to be quiet first, like all edits.
+            (Graph::Behind, Phase::Looking(_)) if self.doubt.is_some() => self.act(now),
             (Graph::Behind, Phase::Looking(session)) => self.sync(session),
             (Graph::Behind, Phase::Syncing(session)) => {
                 // Edits that came while it ran explain that; without any, the sync did not do what it was for.
@@ -367,6 +369,16 @@ mod tests {
 
         assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(20)), vec![Effect::Look(session("a"))]);
         assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(20)), vec![Effect::Sync(session("a"))]);
+    }
+
+    #[test]
+    fn an_edit_during_a_look_has_to_be_quiet_before_a_sync() {
+        let mut freshness = started(POLICY);
+        let _look = freshness.on(Event::PromptSubmitted(session("a")), at(10));
+        edit(&mut freshness, 10);
+
+        assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(10)), Vec::new());
+        assert_eq!(freshness.on(Event::DeadlineReached, at(12)), vec![Effect::Look(session("a"))]);
     }
 
     #[test]
