@@ -240,5 +240,4 @@ fn text(value: &OsStr) -> String {
 }
 
 #[cfg(test)]
-#[path = "location_tests.rs"]
 mod tests;

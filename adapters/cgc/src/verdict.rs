@@ -206,5 +206,4 @@ fn is_banner(line: &str) -> bool {
 }
 
 #[cfg(test)]
-#[path = "verdict_tests.rs"]
 mod tests;
