@@ -3,8 +3,8 @@
 //! It must never take a process that ends with the hook for the harness where the harness itself can be found, nor one
 //! that merely collects orphans: a session of it would never end.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::Read;
 
 use steward_wire::Ancestor;
 use thiserror::Error;
@@ -50,15 +50,11 @@ pub(crate) fn harness_process(prefix: &str) -> Result<Ancestor, NoHarness> {
 }
 
 fn nearest(parent: u32, prefix: &str, read: impl Fn(u32) -> Option<Process>) -> Result<Ancestor, NoHarness> {
-    let mut next = parent;
-    for _ in 0..FARTHEST {
-        let Some(process) = read(next) else { break };
-        if is_harness(&process, prefix) {
-            return Ok(process.identity);
-        }
-        next = process.parent;
-    }
     let parent = read(parent).ok_or(NoHarness::Unseen)?;
+    let mut ancestors = std::iter::successors(Some(parent.clone()), |process| read(process.parent)).take(FARTHEST);
+    if let Some(harness) = ancestors.find(|process| is_harness(process, prefix)) {
+        return Ok(harness.identity);
+    }
     if REAPERS.contains(&parent.name.as_str()) {
         return Err(NoHarness::Orphaned { name: parent.name });
     }
@@ -71,14 +67,15 @@ fn is_harness(process: &Process, prefix: &str) -> bool {
 }
 
 fn read_process(pid: u32) -> Option<Process> {
-    let directory = Path::new("/proc").join(pid.to_string());
-    let stat = fs::read(directory.join("stat")).ok()?;
-    let executable = fs::read_link(directory.join("exe")).ok().and_then(|path| {
+    // More than the name and 51 numbers can take, so that one read is enough.
+    let mut stat = [0; 2048];
+    let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
+    let executable = fs::read_link(format!("/proc/{pid}/exe")).ok().and_then(|path| {
         let name = path.file_name()?.to_string_lossy().into_owned();
         // The kernel's mark of a program that was replaced while it ran, as an update does.
         Some(name.trim_end_matches(" (deleted)").to_owned())
     });
-    parse_stat(pid, &stat, executable.unwrap_or_default())
+    parse_stat(pid, stat.get(..length)?, executable.unwrap_or_default())
 }
 
 /// Reads `/proc/<pid>/stat`, see `proc_pid_stat(5)`. The name may hold spaces and parentheses, so it ends at the last one.
