@@ -4,6 +4,8 @@
 
 mod summary;
 
+use std::time::Duration;
+
 use steward_ports::{Backend, Ended, Exit, GraphTarget, Verb, Verdict};
 
 use crate::output::Printed;
@@ -21,6 +23,9 @@ const SIGTERM: i32 = 15;
 
 /// What Python's command-line library exits with after an interrupt.
 const INTERRUPTED: i32 = 130;
+
+/// cgc 0.6.13 sleeps 7.5 s in all between its attempts at a locked database.
+const LOCK_PATIENCE: Duration = Duration::from_millis(7_500);
 
 const LOCKED: &str = "Could not set lock on file";
 
@@ -74,7 +79,7 @@ pub(crate) fn judge(verb: Verb, target: &GraphTarget, ended: &Ended, reached_rea
             if verb == Verb::Reconcile && is_ready { reconciled(&printed) } else { Verdict::Interrupted }
         }
         Exit::Signal(signal) => Verdict::Failed { reason: format!("cgc was ended by signal {signal}") },
-        Exit::Code(code) => judge_failure(code, &printed),
+        Exit::Code(code) => judge_failure(code, &printed, ended.elapsed),
     }
 }
 
@@ -132,21 +137,23 @@ fn files_without_grammar(printed: &Printed) -> u64 {
     (skipped as u64).max(u64::from(named))
 }
 
-fn judge_failure(code: i32, printed: &Printed) -> Verdict {
+fn judge_failure(code: i32, printed: &Printed, elapsed: Duration) -> Verdict {
     if let Some(verdict) = judge_text(printed) {
         return verdict;
     }
     if printed.lines().any(|line| line.trim() == "Aborted.") {
         return Verdict::Interrupted;
     }
-    // `update --quiet` keeps silent about a locked database, and about nothing else that takes so long to fail.
     let has_spoken = printed.lines().any(|line| !line.trim().is_empty() && !is_banner(line));
-    if code == 1 && !has_spoken {
-        return Verdict::Busy;
+    if !has_spoken {
+        // `update --quiet` keeps silent about a locked database; nothing else waits so long before it fails.
+        return if code == 1 && elapsed >= LOCK_PATIENCE {
+            Verdict::Busy
+        } else {
+            Verdict::Failed { reason: format!("cgc exited with code {code} and said nothing") }
+        };
     }
-    Verdict::Failed {
-        reason: printed.complaint().unwrap_or_else(|| format!("cgc exited with code {code} and said nothing")),
-    }
+    Verdict::Failed { reason: printed.complaint().unwrap_or_else(|| format!("cgc exited with code {code}")) }
 }
 
 /// Recognises the causes that cgc names, in whichever stream and however broken.

@@ -189,7 +189,7 @@ fn single(text: &str) -> Run {
     let (_, output) = text.split_once("----- stdout -----\n").unwrap();
     let (stdout, rest) = output.split_once("\n----- stderr -----\n").unwrap();
     let (stderr, _) = rest.split_once("\n----- end -----").unwrap();
-    Run { command, ended: ended(exit, stdout, stderr) }
+    Run { command, ended: Ended { elapsed: wall(text), ..ended(exit, stdout, stderr) } }
 }
 
 /// Returns `None` for a section that keeps nothing of what was printed.
@@ -204,8 +204,17 @@ fn one_of_many(section: &str) -> Option<Run> {
     };
     Some(Run {
         command: command.trim().to_owned(),
-        ended: ended(exit.parse().ok()?, stdout.trim_start_matches("--out--\n"), stderr),
+        ended: Ended {
+            elapsed: wall(rest),
+            ..ended(exit.parse().ok()?, stdout.trim_start_matches("--out--\n"), stderr)
+        },
     })
+}
+
+/// Reads `wall=8.56s`.
+fn wall(text: &str) -> Duration {
+    let seconds = text.split_once("wall=").and_then(|(_, rest)| rest.split_once('s')?.0.parse().ok());
+    Duration::from_secs_f64(seconds.unwrap_or_default())
 }
 
 fn ended(exit: i32, stdout: &str, stderr: &str) -> Ended {

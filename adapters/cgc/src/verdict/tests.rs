@@ -106,7 +106,7 @@ fn trial_b100_a_path_that_the_database_cannot_encode_is_neither_unindexed_nor_co
 }
 
 #[rstest]
-#[case::nothing_said(Exit::Code(1), "", BANNER, "Busy")]
+#[case::nothing_said(Exit::Code(1), "", BANNER, "Failed { reason: \"cgc exited with code 1 and said nothing\" }")]
 #[case::traceback(Exit::Code(1), "", "OSError: [Errno 30] Read-only file system: '/h'\n", "Failed")]
 #[case::other_code(Exit::Code(2), "", BANNER, "Failed")]
 #[case::aborted(Exit::Code(1), "Resolving context...\n", "Aborted.\n", "Interrupted")]
