@@ -93,6 +93,14 @@ impl ScriptedRunner {
         locked(&self.state).most_at_once
     }
 
+    /// Kills every live group, as their guards do when the companion dies.
+    pub fn kill_all(&self) {
+        let state = locked(&self.state);
+        state.groups.values().for_each(|group| {
+            group.stopped.send_replace(Some(Stop::Kill));
+        });
+    }
+
     /// Lets the next sweep find `processes` of an earlier daemon.
     pub fn leave_behind(&self, processes: usize) {
         locked(&self.state).left_behind = processes;

@@ -104,6 +104,8 @@ enum Phase {
     Watching,
     /// A look was asked for.
     Looking(SessionId),
+    /// A look was asked for at a graph that was behind before, and left so on purpose (LC-16) or for want of means.
+    Reviewing(SessionId),
     /// A sync was asked for.
     Syncing(SessionId),
 }
@@ -161,7 +163,7 @@ impl Freshness {
             // What occupies the graph ends with an event; what makes it unusable is no reason to look.
             (Phase::Watching, Graph::Occupied | Graph::Unusable)
             | (
-                Phase::Looking(_) | Phase::Syncing(_),
+                Phase::Looking(_) | Phase::Reviewing(_) | Phase::Syncing(_),
                 Graph::Matches | Graph::Behind | Graph::Occupied | Graph::Unusable,
             ) => None,
         }
@@ -178,8 +180,10 @@ impl Freshness {
     fn left(&mut self, session: &SessionId) -> Vec<Effect> {
         self.accounts.remove(session);
         match &self.phase {
-            Phase::Looking(asked) | Phase::Syncing(asked) if asked == session => self.phase = Phase::Watching,
-            Phase::Looking(_) | Phase::Syncing(_) | Phase::Watching => {}
+            Phase::Looking(asked) | Phase::Reviewing(asked) | Phase::Syncing(asked) if asked == session => {
+                self.phase = Phase::Watching;
+            }
+            Phase::Looking(_) | Phase::Reviewing(_) | Phase::Syncing(_) | Phase::Watching => {}
         }
         // Its edits are on disk all the same; somebody who stays may have them synced.
         match (&mut self.doubt, self.accounts.keys().next()) {
@@ -222,8 +226,10 @@ impl Freshness {
             return Vec::new();
         }
         if self.phase == Phase::Watching && self.graph != Graph::Occupied {
+            let is_left_behind = self.graph == Graph::Behind && self.doubt.is_none();
             self.doubt = None;
-            self.phase = Phase::Looking(session.clone());
+            self.phase =
+                if is_left_behind { Phase::Reviewing(session.clone()) } else { Phase::Looking(session.clone()) };
         }
         vec![Effect::Look(session)]
     }
@@ -267,7 +273,9 @@ impl Freshness {
                 }
                 self.act(now)
             }
-            (Graph::Matches | Graph::Unusable, _) | (Graph::Behind, Phase::Watching) => self.act(now),
+            (Graph::Matches | Graph::Unusable, _) | (Graph::Behind, Phase::Watching | Phase::Reviewing(_)) => {
+                self.act(now)
+            }
         }
     }
 

@@ -104,6 +104,15 @@ fn what_the_human_changed_between_turns_is_found_and_synced() {
     assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(10)), vec![Effect::Sync(session("a"))]);
 }
 
+#[test]
+fn a_graph_that_was_left_behind_is_not_synced_by_another_look() {
+    let mut freshness = started(POLICY);
+    assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(5)), Vec::new());
+
+    assert_eq!(freshness.on(Event::PromptSubmitted(session("a")), at(10)), vec![Effect::Look(session("a"))]);
+    assert_eq!(freshness.on(Event::Graph(Graph::Behind), at(10)), Vec::new());
+}
+
 #[rstest]
 #[case::switched_off(Policy { auto_sync: false, ..POLICY })]
 #[case::nothing_to_spend(Policy { max_syncs: 0, ..POLICY })]

@@ -72,7 +72,7 @@ impl Lifecycle {
     /// Starts a sync that freshness found due, if the graph is still known to be behind and nothing else goes on.
     pub(super) fn sync_requested(&mut self, session: SessionId, now: Tick) -> Vec<Effect> {
         let due = self.knowledge.state == State::Drift && matches!(self.phase, Phase::Idle) && !self.shutting_down;
-        if due && self.sessions.contains_key(&session) {
+        if due && self.may_try(&session) {
             self.start(JobKind::Sync, Origin::Session(session), BTreeSet::new(), now)
         } else {
             Vec::new()

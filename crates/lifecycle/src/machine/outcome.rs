@@ -36,6 +36,11 @@ impl Lifecycle {
     }
 
     fn job_proved(&mut self, job: &Job, receipt: Receipt, left: Difference, now: Tick) -> Vec<Effect> {
+        if let Origin::Session(session) = &job.order.origin
+            && let Some(attendance) = self.sessions.get_mut(session)
+        {
+            attendance.failures = 0;
+        }
         let elapsed = now.duration_since(job.since).as_secs_f64();
         let counts = receipt.counts;
         let summary = match (job.order.kind, &job.order.difference) {

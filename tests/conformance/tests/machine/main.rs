@@ -1,0 +1,5 @@
+//! The machine world: scenarios and trials played on fakes and a manual clock.
+//!
+//! It must never start a process or read a clock.
+
+mod lifecycle;
