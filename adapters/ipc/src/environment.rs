@@ -55,7 +55,15 @@ pub fn forwarded(variables: impl IntoIterator<Item = (OsString, OsString)>) -> B
 }
 
 fn is_forwarded(name: &str) -> bool {
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    NAMES.contains(&name) || (PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !is_secret(name))
+}
+
+/// Whether a variable holds a secret that cgc does not need, such as uv's for its registries. The databases' passwords
+/// are needed.
+fn is_secret(name: &str) -> bool {
+    let is_of_a_database = ["FALKORDB_", "NEO4J_"].iter().any(|prefix| name.starts_with(prefix));
+    let says_so = ["_API_KEY", "_CREDENTIALS", "_PASSWORD", "_SECRET", "_TOKEN"].iter().any(|end| name.ends_with(end));
+    says_so && !is_of_a_database
 }
 
 #[cfg(test)]
@@ -69,6 +77,12 @@ mod tests {
     #[case("DEFAULT_DATABASE", true)]
     #[case("CGC_RUNTIME_DB_PATH", true)]
     #[case("FALKORDB_PASSWORD", true)]
+    #[case("NEO4J_PASSWORD", true)]
+    #[case("UV_CACHE_DIR", true)]
+    #[case("UV_PUBLISH_TOKEN", false)]
+    #[case("UV_INDEX_PRIVATE_PASSWORD", false)]
+    #[case("CGC_OPENAI_API_KEY", false)]
+    #[case("CGC_OUTPUT_REDACT_SECRETS", true)]
     #[case("ANTHROPIC_API_KEY", false)]
     #[case("AWS_SECRET_ACCESS_KEY", false)]
     #[case("PATHOLOGY", false)]
