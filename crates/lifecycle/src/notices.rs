@@ -63,8 +63,8 @@ pub(crate) fn busy(holder: Option<&Holder>) -> Notice {
     notice(
         NoticeKind::Busy,
         format!("{who} holds the graph database, so the code graph cannot be looked at or brought up to date now."),
-        "It is tried again when the database is free; to share one cgc between agents and syncs, use `steward mcp` \
-         as the agent's cgc server.",
+        "It is tried again when the database is free. To have it now, end that process; an agent's own cgc server holds \
+         the database for as long as its session lasts.",
     )
 }
 
