@@ -112,6 +112,11 @@ impl Script {
         self.then(ScriptStep::End(exit))
     }
 
+    /// Returns the steps, to be told anew.
+    pub fn into_steps(self) -> impl Iterator<Item = ScriptStep> {
+        self.steps.into_iter()
+    }
+
     /// Adds a step.
     #[must_use]
     pub fn then(mut self, step: ScriptStep) -> Self {

@@ -2,7 +2,7 @@
 //!
 //! It must never call a graph clean that was edited after the job looked at the tree.
 
-use steward_ports::{Difference, Holder, JobKind, Receipt, Tick};
+use steward_ports::{Difference, Holder, JobKind, NoticeKind, Receipt, Tick};
 
 use super::decide::answer_all;
 use super::{Depth, Lifecycle, Phase};
@@ -126,8 +126,22 @@ impl Lifecycle {
         // What the companion itself breaks off is no news.
         if !self.shutting_down {
             effects.extend(self.tell_all(&notice));
+            self.hold_back(state);
         }
         effects
+    }
+
+    /// Who was told that work failed knows what state that left; the next look has nothing to add.
+    fn hold_back(&mut self, state: State) {
+        let kind = match state {
+            State::Incomplete => NoticeKind::Incomplete,
+            State::Drift => NoticeKind::PossiblyStale,
+            State::Unindexed => NoticeKind::Unindexed,
+            State::Unknown | State::Unavailable | State::Busy | State::Corrupt | State::Clean => return,
+        };
+        for attendance in self.sessions.values_mut() {
+            attendance.told.insert(kind);
+        }
     }
 
     fn count_failure(&mut self, job: &Job, transient: bool) {

@@ -282,7 +282,7 @@ fn lc_11_a_command_within_its_budget_updates_the_state_and_runs_alone() {
     world.start(&other);
     let client = world.request(JobKind::Sync);
 
-    world.advance(MAINTENANCE - Duration::from_secs(1));
+    world.advance(Duration::from_mins(9));
     assert_eq!(world.work(), Some(Work::Indexing));
     gate.open();
     world.run();

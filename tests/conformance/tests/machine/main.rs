@@ -3,3 +3,4 @@
 //! It must never start a process or read a clock.
 
 mod lifecycle;
+mod lifecycle_trials;
