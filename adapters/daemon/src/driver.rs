@@ -93,6 +93,11 @@ impl Driver {
             }
             self.deliver();
         }
+        // Who came too late is told so, and starts the next daemon.
+        requests.close();
+        while let Ok(incoming) = requests.try_recv() {
+            send(&incoming.replies, Reply::Draining);
+        }
         self.stopping
     }
 
@@ -102,8 +107,8 @@ impl Driver {
 
     async fn request(&mut self, incoming: Incoming) {
         let Incoming { envelope, replies } = incoming;
-        let outdated = envelope.build.built_at > self.identity.build.built_at && !is_about_daemon(&envelope.request);
-        if envelope.protocol != PROTOCOL || outdated {
+        let outdated = envelope.build.built_at > self.identity.build.built_at;
+        if (envelope.protocol != PROTOCOL || outdated) && !is_about_daemon(&envelope.request) {
             let build = self.identity.build.clone();
             return send(&replies, Reply::Incompatible { protocol: PROTOCOL, build });
         }

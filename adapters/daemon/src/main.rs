@@ -57,7 +57,8 @@ fn start() -> Result<(), DaemonError> {
 }
 
 async fn serve(executable: &Path, runtime: &Runtime) -> Result<(), DaemonError> {
-    let server = Server::bind(runtime).map_err(DaemonError::Server)?;
+    let build = build_of(executable);
+    let server = Server::bind(runtime, build.clone()).map_err(DaemonError::Server)?;
     let stop = Stop::listen().map_err(DaemonError::Signals)?;
     let socket = server.socket().to_path_buf();
     let (requests, serving) = server.serve();

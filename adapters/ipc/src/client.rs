@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -60,6 +60,12 @@ pub enum ClientError {
     Lock(#[source] LockError),
 }
 
+/// Between two attempts to reach a daemon that is coming or going; there is nothing to wait on but the socket.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// How long a daemon that is ending is waited for.
+const ENDING_PATIENCE: Duration = Duration::from_millis(20);
+
 /// One connection: one request and its replies.
 #[derive(Debug)]
 pub struct Connection {
@@ -105,7 +111,6 @@ pub fn connect_or_start(runtime: &Runtime, start: &Start, deadline: Instant) -> 
 
 /// Somebody else is starting the daemon, which takes a few milliseconds; there is nothing to wait on but the socket.
 fn wait_for_other_starter(runtime: &Runtime, deadline: Instant) -> Result<Connection, ClientError> {
-    const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
     loop {
         match connect(runtime, Some(deadline)) {
             Err(ClientError::NotRunning { .. }) if Instant::now() + PAUSE < deadline => std::thread::sleep(PAUSE),
@@ -125,15 +130,23 @@ pub fn exchange(
     deadline: Instant,
 ) -> Result<(Connection, Reply), ClientError> {
     let envelope = Envelope { protocol: PROTOCOL, build: build.clone(), request: request.clone() };
-    let (connection, reply) = connect_or_start(runtime, start, deadline)?.ask(&envelope)?;
-    let (Reply::Incompatible { .. } | Reply::Draining) = reply else { return Ok((connection, reply)) };
-    if matches!(reply, Reply::Incompatible { .. }) {
-        replace(runtime, build, deadline)?;
-    }
-    match connect_or_start(runtime, start, deadline)?.ask(&envelope)? {
-        (_, Reply::Incompatible { protocol, .. }) => Err(ClientError::Incompatible { protocol }),
-        (_, Reply::Draining) => Err(ClientError::Ending),
-        answered => Ok(answered),
+    let patience = deadline.min(Instant::now() + ENDING_PATIENCE);
+    let mut replaced = false;
+    loop {
+        match connect_or_start(runtime, start, deadline)?.ask(&envelope) {
+            Ok((_, Reply::Incompatible { protocol, .. })) => {
+                if replaced {
+                    return Err(ClientError::Incompatible { protocol });
+                }
+                replace(runtime, build, deadline)?;
+                replaced = true;
+            }
+            // A daemon that ends because nobody was there is gone in a moment; one that drains takes as long as its job.
+            Ok((_, Reply::Draining)) if Instant::now() < patience => std::thread::sleep(PAUSE),
+            Ok((_, Reply::Draining)) => return Err(ClientError::Ending),
+            Ok(answered) => return Ok(answered),
+            Err(error) => return Err(error),
+        }
     }
 }
 

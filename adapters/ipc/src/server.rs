@@ -4,13 +4,14 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use steward_wire::{Envelope, FrameError, Reply, body_length, decode, encode};
+use steward_wire::{Build, Envelope, FrameError, Hello, PROTOCOL, Reply, body_length, decode, encode};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::lock::{Lock, LockError};
 use crate::runtime::Runtime;
@@ -21,6 +22,8 @@ const REQUEST_DEADLINE: Duration = Duration::from_secs(2);
 const REPLY_DEADLINE: Duration = Duration::from_secs(5);
 /// Replies that may wait for a slow client.
 const REPLY_QUEUE: usize = 64;
+/// Clients that are served at a time; more wait in the socket's backlog.
+const CONVERSATIONS: usize = 128;
 /// How long the end of the daemon waits for replies that were given and not yet written.
 const FLUSH_DEADLINE: Duration = Duration::from_secs(1);
 /// Requests that may wait for the daemon.
@@ -58,12 +61,14 @@ pub enum ServerError {
 pub struct Server {
     listener: UnixListener,
     socket: PathBuf,
+    build: Build,
     _lock: Lock,
 }
 
 impl Server {
-    /// Takes the daemon's lock, removes a socket that a dead daemon left, and binds. Must be called inside a runtime.
-    pub fn bind(runtime: &Runtime) -> Result<Self, ServerError> {
+    /// Takes the daemon's lock, removes a socket that a dead daemon left, and binds. `build` is what clients of another
+    /// protocol are told. Must be called inside a runtime.
+    pub fn bind(runtime: &Runtime, build: Build) -> Result<Self, ServerError> {
         let lock = Lock::try_take(&runtime.daemon_lock()).map_err(ServerError::Lock)?;
         let socket = runtime.socket();
         let failed = |source| ServerError::Bind { socket: socket.clone(), source };
@@ -73,7 +78,7 @@ impl Server {
             Err(error) => return Err(failed(error)),
         }
         let listener = UnixListener::bind(&socket).map_err(failed)?;
-        Ok(Self { listener, socket, _lock: lock })
+        Ok(Self { listener, socket, build, _lock: lock })
     }
 
     /// The socket's path.
@@ -92,13 +97,19 @@ impl Server {
 
     async fn accept(self, requests: mpsc::Sender<Incoming>, unanswered: watch::Sender<usize>) {
         let own = rustix::process::getuid().as_raw();
+        let places = Arc::new(Semaphore::new(CONVERSATIONS));
         loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((stream, _)) => match stream.peer_cred() {
                     Ok(peer) if peer.uid() == own => {
                         let requests = requests.clone();
                         let unanswered = Unanswered::new(unanswered.clone());
-                        tokio::spawn(converse(stream, requests, unanswered));
+                        let build = self.build.clone();
+                        tokio::spawn(async move {
+                            converse(stream, requests, unanswered, build).await;
+                            drop(place);
+                        });
                     }
                     Ok(peer) => tracing::warn!(uid = peer.uid(), "a client of another user was refused"),
                     Err(error) => tracing::warn!(%error, "a client without credentials was refused"),
@@ -155,9 +166,14 @@ impl Drop for Unanswered {
     }
 }
 
-async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Incoming>, unanswered: Unanswered) {
-    let envelope = match tokio::time::timeout(REQUEST_DEADLINE, read_envelope(&mut stream)).await {
-        Ok(Ok(envelope)) => envelope,
+async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Incoming>, unanswered: Unanswered, build: Build) {
+    let envelope = match tokio::time::timeout(REQUEST_DEADLINE, read_request(&mut stream, &build)).await {
+        Ok(Ok(Asked::Envelope(envelope))) => *envelope,
+        Ok(Ok(Asked::OtherProtocol(reply))) => {
+            // Whether the client still reads it is its own affair.
+            let _unsent = write_reply(&mut stream, &reply).await.err();
+            return;
+        }
         Ok(Err(error)) => return tracing::debug!(%error, "a request could not be read"),
         Err(_) => return tracing::debug!("a client said nothing"),
     };
@@ -189,12 +205,27 @@ async fn converse(mut stream: UnixStream, requests: mpsc::Sender<Incoming>, unan
     }
 }
 
-async fn read_envelope(stream: &mut UnixStream) -> Result<Envelope, FrameError> {
+enum Asked {
+    Envelope(Box<Envelope>),
+    /// The request is none of this protocol's; the reply says so.
+    OtherProtocol(Reply),
+}
+
+/// Reads a request. One of another protocol need not be readable as a whole to be answered.
+async fn read_request(stream: &mut UnixStream, build: &Build) -> Result<Asked, FrameError> {
     let mut prefix = [0; 4];
     stream.read_exact(&mut prefix).await.map_err(FrameError::Connection)?;
     let mut body = vec![0; body_length(prefix)?];
     stream.read_exact(&mut body).await.map_err(FrameError::Connection)?;
-    decode(&body)
+    match decode(&body) {
+        Ok(envelope) => Ok(Asked::Envelope(Box::new(envelope))),
+        Err(error) => match decode::<Hello>(&body) {
+            Ok(hello) if hello.protocol != PROTOCOL => {
+                Ok(Asked::OtherProtocol(Reply::Incompatible { protocol: PROTOCOL, build: build.clone() }))
+            }
+            Ok(_) | Err(_) => Err(error),
+        },
+    }
 }
 
 async fn write_reply(stream: &mut UnixStream, reply: &Reply) -> Result<(), FrameError> {

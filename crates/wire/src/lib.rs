@@ -11,7 +11,7 @@ mod report;
 
 pub use frame::{FrameError, MAXIMUM_FRAME, body_length, decode, encode, read_frame, write_frame};
 pub use message::{
-    Ancestor, Build, Carries, DaemonReport, EditCertainty, Envelope, HarnessEvent, HarnessName, JobOutcome,
+    Ancestor, Build, Carries, DaemonReport, EditCertainty, Envelope, HarnessEvent, HarnessName, Hello, JobOutcome,
     JobProgress, JobVerb, Notice, PROTOCOL, Reply, Request, SessionContext, Severity, StartSource,
 };
 pub use report::{

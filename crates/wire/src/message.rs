@@ -32,6 +32,16 @@ pub struct Envelope {
     pub request: Request,
 }
 
+/// The part of an envelope that every version of the protocol begins with, so that a request which cannot be read can
+/// still be told why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The sender's [`PROTOCOL`].
+    pub protocol: u16,
+    /// The sender's build.
+    pub build: Build,
+}
+
 /// What a client can ask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
