@@ -13,7 +13,6 @@ use thiserror::Error;
 use crate::harness::DecodeError;
 use crate::harness_process::NoHarness;
 use crate::input::InputError;
-use crate::watchdog::Overrun;
 
 /// Why an event was not answered.
 #[derive(Debug, Error)]
@@ -35,7 +34,9 @@ pub(crate) enum Failure {
     #[error("the daemon answered something else than was asked")]
     UnexpectedReply,
     #[error("the event took too long")]
-    Overrun(#[source] Overrun),
+    Overrun,
+    #[error("the event's deadline could not be watched")]
+    Unwatched(#[source] io::Error),
     #[error("the answer could not be written")]
     Output(#[source] io::Error),
     #[error("a defect at {location}")]

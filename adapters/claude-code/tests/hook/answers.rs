@@ -53,6 +53,22 @@ fn a_notice_goes_to_the_human_and_context_to_the_agent() {
     assert!(output.stderr.is_empty());
 }
 
+/// Runtimes that announce themselves on standard output do so where these variables are set.
+#[test]
+fn trial_b87_an_agent_is_told_in_one_document() {
+    let world = World::new();
+    let daemon = Answering::new(&world, delivery());
+
+    let (_, output) = daemon.heard(|| {
+        let mut command = world.command(world.program());
+        let agent = "claude-code_2-1-197_harness";
+        feed(command.arg("hook").env("CLAUDECODE", "1").env("AI_AGENT", agent), &session_start())
+    });
+
+    let documents = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+    assert_eq!(documents.map(|document| document.map(|told| told.is_object()).ok()).collect::<Vec<_>>(), [Some(true)]);
+}
+
 #[test]
 fn trial_b126_an_event_that_needs_nothing_says_nothing() {
     let world = World::new();
