@@ -72,12 +72,17 @@ fn inspect(query: &GraphQuery) -> Result<GraphFacts, GraphToolError> {
         Some(path) => (database::identify(path)?, database::look_into(path, &query.root)?),
         None => (None, database::Contents::NotAFile),
     };
+    let grammars_missing = match grammars(&found.installation, &query.environment) {
+        Grammars::Fetched { languages, .. } => languages.is_empty(),
+        Grammars::Bundled { .. } | Grammars::Unknown => false,
+    };
     Ok(GraphFacts {
         installation: found.installation,
         location,
         database,
         certainly_unindexed: contents.is_certainly_without_workspace(),
         unreadable_magic: contents == database::Contents::UnknownFormat,
+        grammars_missing,
     })
 }
 

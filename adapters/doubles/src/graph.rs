@@ -32,12 +32,14 @@ pub const PROGRESS_LINE: &str = "40 of 100";
 /// A line that means [`Milestone::Ready`].
 pub const READY_LINE: &str = "ready";
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the simulated cgc, independent of the others")]
 #[derive(Debug)]
 struct State {
     is_installed: bool,
     location: GraphLocation,
     database: Option<DatabaseIdentity>,
     unreadable_magic: bool,
+    grammars_missing: bool,
     is_known_unindexed: bool,
     contents: BTreeMap<PathBuf, Inventory>,
     verdicts: BTreeMap<Verb, VecDeque<Verdict>>,
@@ -69,6 +71,7 @@ impl Default for FakeGraph {
             location,
             database: None,
             unreadable_magic: false,
+            grammars_missing: false,
             is_known_unindexed: false,
             contents: BTreeMap::new(),
             verdicts: BTreeMap::new(),
@@ -112,6 +115,11 @@ impl FakeGraph {
         let mut state = locked(&self.state);
         state.renew_database();
         state.unreadable_magic = true;
+    }
+
+    /// Takes away the grammars that cgc keeps as files.
+    pub fn lose_grammars(&self) {
+        locked(&self.state).grammars_missing = true;
     }
 
     /// Lets somebody write the database file: its times and size change.
@@ -223,6 +231,7 @@ impl GraphTool for FakeGraph {
             database: state.database.clone(),
             certainly_unindexed: state.database.is_none() || state.is_known_unindexed && state.contents.is_empty(),
             unreadable_magic: state.unreadable_magic,
+            grammars_missing: state.grammars_missing,
         })
     }
 

@@ -272,3 +272,6 @@ impl Job {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

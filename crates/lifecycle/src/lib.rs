@@ -16,6 +16,8 @@ mod notices;
 mod perform;
 mod prove;
 mod run;
+#[cfg(test)]
+mod samples;
 mod state;
 
 pub use assess::{Assessment, Inspection, assess};

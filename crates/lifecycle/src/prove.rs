@@ -66,31 +66,9 @@ fn unsettled_paths(recheck: &Comparison) -> BTreeSet<&Path> {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use steward_ports::{ContentHash, Difference, FileStamp, GraphCounts, ManifestEntry, Timestamp};
 
     use super::*;
-
-    fn manifest(paths: &[&str]) -> Manifest {
-        let stamp = FileStamp { size: 1, modified: Timestamp::default(), changed: Timestamp::default(), inode: 1 };
-        let entry = |path: &&str| ManifestEntry {
-            path: PathBuf::from(path),
-            kind: FileKind::Parsed,
-            stamp,
-            hash: Some(ContentHash([0; 32])),
-        };
-        Manifest { entries: paths.iter().map(entry).collect(), taken_at: Timestamp::default() }
-    }
-
-    fn inventory(paths: &[&str], functions: u64) -> Inventory {
-        let files: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
-        let counts = GraphCounts { files: files.len() as u64, functions, classes: 0 };
-        Inventory { files, counts, indexed_at: None, commit: None }
-    }
-
-    fn recheck(edited: &[&str]) -> Comparison {
-        let difference = Difference { edited: edited.iter().map(PathBuf::from).collect(), ..Difference::default() };
-        Comparison { difference, touched: Vec::new(), files: 0, parsed_files: 0, head: None }
-    }
+    use crate::samples::{inventory, manifest, recheck};
 
     #[rstest]
     #[case::equal(&["a.py"], &["a.py"], 1, &[], Proof::Holds)]

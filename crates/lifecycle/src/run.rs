@@ -293,3 +293,6 @@ impl Run {
         Task::Follow { group, verb: self.verb, target: Box::new(self.target.clone()), ready: self.ready }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,6 +123,9 @@ pub struct GraphFacts {
     pub certainly_unindexed: bool,
     /// Whether the database's first bytes are those of no known backend.
     pub unreadable_magic: bool,
+    /// Whether cgc keeps its grammars as files and none is there. Offline it then deletes the symbols of what it reads
+    /// anew and reports success (cgc 0.6.13).
+    pub grammars_missing: bool,
 }
 
 /// What is asked about a workspace.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use steward_ports::{JobKind, Notice, NoticeKind, SessionId, Tick, WorkspaceKind};
 
 use super::{Depth, Lifecycle, Phase, refuse};
-use crate::event::{ClientId, Effect, JobAnswer, Policy, Task};
+use crate::event::{ClientId, Effect, JobAnswer, Policy, Problem, Task};
 use crate::job::{Job, Order, Origin};
 use crate::notices;
 use crate::state::State;
@@ -171,9 +171,7 @@ impl Lifecycle {
                 JobKind::Rebuild
             }
         };
-        let mut effects = all(&JobAnswer::Accepted { joined: false });
-        effects.extend(self.start(job, Origin::Client, wish.clients, now));
-        effects
+        self.start(job, Origin::Client, wish.clients, now)
     }
 
     pub(super) fn refuse_wish(&mut self, reason: &str, advice: Option<&str>) -> Vec<Effect> {
@@ -181,7 +179,21 @@ impl Lifecycle {
         clients.into_iter().map(|client| refuse(client, reason, advice)).collect()
     }
 
+    /// A sync without grammars would delete the symbols of every file that it reads, so the graph is better left behind.
+    fn refuse_sync(&mut self, clients: &BTreeSet<ClientId>, now: Tick) -> Vec<Effect> {
+        let reason = "cgc's grammars are gone, and a sync without them would delete symbols";
+        let advice = "Put the grammars back (`steward doctor` says where), or go online and run `steward rebuild`.";
+        self.last_problem = Some((Problem(reason.to_owned()), now));
+        let answer = JobAnswer::Refused { reason: reason.to_owned(), advice: Some(advice.to_owned()) };
+        let mut effects = answer_all(clients, &answer);
+        effects.extend(self.tell_all(&notices::indexing_failed(reason, Some(advice))));
+        effects
+    }
+
     fn start(&mut self, kind: JobKind, origin: Origin, clients: BTreeSet<ClientId>, now: Tick) -> Vec<Effect> {
+        if kind == JobKind::Sync && self.facts.as_ref().is_some_and(|facts| facts.grammars_missing) {
+            return self.refuse_sync(&clients, now);
+        }
         let (Some(target), Some(terms), Some(database)) = (self.target(), &self.terms, self.database()) else {
             return clients.into_iter().map(|client| refuse(client, "cgc was not found", None)).collect();
         };
@@ -200,8 +212,9 @@ impl Lifecycle {
         // The job takes its own look at the tree, later than anybody who asked for one.
         self.edits_unseen = false;
         self.look_again = false;
-        self.phase = Phase::Working(Box::new(Job::new(order, clients, now)));
-        let mut effects = vec![Effect::Acquire(database)];
+        self.phase = Phase::Working(Box::new(Job::new(order, clients.clone(), now)));
+        let mut effects = answer_all(&clients, &JobAnswer::Accepted { joined: false });
+        effects.push(Effect::Acquire(database));
         if kind == JobKind::Index {
             effects.extend(self.tell_all(&notices::indexing_started()));
         }

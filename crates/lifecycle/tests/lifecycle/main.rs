@@ -3,6 +3,7 @@
 //! Responsible for what no single module shows: the machine through its public face. It must never look inside.
 
 mod assess;
+mod grammars;
 mod machine;
 mod perform;
 mod questions;

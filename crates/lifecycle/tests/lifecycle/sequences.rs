@@ -15,13 +15,14 @@ use steward_ports::{
 use crate::support::*;
 
 /// One step of a sequence. Numbers choose among what is possible at that moment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Step {
     Join(u8),
     Replace(u8),
     Leave(u8),
     Edit,
     Look(u8),
+    Sync(u8),
     Consult,
     Request(JobKind, u64),
     ClientLeaves(u64),
@@ -40,6 +41,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..3u8).prop_map(Step::Leave),
         2 => Just(Step::Edit),
         3 => (0..3u8).prop_map(Step::Look),
+        1 => (0..3u8).prop_map(Step::Sync),
         1 => Just(Step::Consult),
         3 => (job, 0..3u64).prop_map(|(job, client)| Step::Request(job, client)),
         1 => (0..3u64).prop_map(Step::ClientLeaves),
@@ -67,6 +69,7 @@ enum Temper {
 }
 
 /// The world around a machine: what it waits for, and what must hold.
+#[expect(clippy::struct_excessive_bools, reason = "five facts that are true or false independently of each other")]
 struct World {
     lifecycle: Lifecycle,
     terms: Terms,
@@ -80,7 +83,7 @@ struct World {
     sessions: BTreeSet<SessionId>,
     clients_asked: bool,
     rebuild_was_asked_for: bool,
-    index_was_asked_for: bool,
+    sync_was_asked_for: bool,
     is_ending: bool,
     /// Whether there was an edit since the tree was last looked at.
     is_edited: bool,
@@ -101,7 +104,7 @@ impl World {
             sessions: BTreeSet::new(),
             clients_asked: false,
             rebuild_was_asked_for: false,
-            index_was_asked_for: false,
+            sync_was_asked_for: false,
             is_ending: false,
             is_edited: false,
         }
@@ -133,6 +136,10 @@ impl World {
                 self.hear(Event::EditObserved);
             }
             Step::Look(number) => self.hear(Event::LookRequested { session: session(&number.to_string()) }),
+            Step::Sync(number) => {
+                self.sync_was_asked_for = true;
+                self.hear(Event::SyncRequested { session: session(&number.to_string()) });
+            }
             Step::Consult => {
                 let terms = self.terms.clone();
                 self.hear(Event::Consulted { terms });
@@ -140,7 +147,6 @@ impl World {
             Step::Request(job, client) => {
                 self.clients_asked = true;
                 self.rebuild_was_asked_for |= job == JobKind::Rebuild;
-                self.index_was_asked_for = true;
                 let terms = self.terms.clone();
                 self.hear(Event::JobRequested { job, client: ClientId(client), terms });
             }
@@ -215,7 +221,7 @@ impl World {
                 _ => Event::LockProbed(LockState::Free),
             },
             Task::SetAside(path) => {
-                if how % 4 == 0 {
+                if how.is_multiple_of(4) {
                     Event::SetAsideFailed(problem())
                 } else {
                     Event::SetAside(path)
@@ -230,7 +236,7 @@ impl World {
             Task::ClearIntent => either(how, Event::IntentCleared, Event::ClearFailed(problem())),
             Task::DropReceipt => either(how, Event::ReceiptDropped, Event::DropFailed(problem())),
             Task::Spawn { .. } => {
-                if how % 6 == 0 {
+                if how.is_multiple_of(6) {
                     return Some(Event::Run(RunEvent::SpawnFailed(problem())));
                 }
                 self.next_group += 1;
@@ -241,7 +247,7 @@ impl World {
             }
             Task::Follow { group, verb, .. } => Event::Run(self.next_of(group, verb, how)),
             Task::Stop { .. } | Task::Notify { .. } => {
-                return (how % 4 == 0).then(|| Event::TaskFailed(problem()));
+                return (how.is_multiple_of(4)).then(|| Event::TaskFailed(problem()));
             }
             Task::Recheck { .. } => match how % 6 {
                 0 => Event::RecheckFailed(problem()),
@@ -317,10 +323,13 @@ impl World {
                 match verb {
                     Verb::Rebuild => assert!(self.rebuild_was_asked_for, "a rebuild without a yes"),
                     Verb::Index => {
-                        assert!(self.terms.policy.auto_create || self.index_was_asked_for, "an index without a yes");
+                        assert!(self.terms.policy.auto_create || self.clients_asked, "an index without a yes");
                     }
                     Verb::Reconcile => {
-                        assert!(self.terms.policy.sync_on_start || self.clients_asked || self.terms.policy.auto_create);
+                        let policy = &self.terms.policy;
+                        let is_allowed = policy.sync_on_start || policy.auto_create;
+                        let is_asked_for = self.clients_asked || self.sync_was_asked_for;
+                        assert!(is_allowed || is_asked_for, "a sync that nobody wanted");
                     }
                     Verb::Inventory | Verb::Doctor => {}
                 }
@@ -379,7 +388,7 @@ impl World {
 }
 
 fn either(how: usize, good: Event, bad: Event) -> Event {
-    if how % 6 == 0 { bad } else { good }
+    if how.is_multiple_of(6) { bad } else { good }
 }
 
 fn odd_inspection(how: usize) -> steward_lifecycle::Inspection {

@@ -2,7 +2,7 @@
 //!
 //! It must never assert.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) fn terms(auto_create: bool, sync_on_start: bool) -> Terms {
             auto_create,
             sync_on_start,
             command_timeout: Duration::from_secs(30),
-            maintenance_timeout: Duration::from_secs(600),
+            maintenance_timeout: Duration::from_mins(10),
         },
         query: GraphQuery {
             root: PathBuf::from(ROOT),
@@ -91,6 +91,7 @@ pub(crate) fn facts() -> GraphFacts {
         database: Some(database()),
         certainly_unindexed: false,
         unreadable_magic: false,
+        grammars_missing: false,
     }
 }
 
@@ -238,8 +239,4 @@ pub(crate) fn hear(lifecycle: &mut Lifecycle, events: impl IntoIterator<Item = E
         effects = lifecycle.on(event, Tick::default());
     }
     effects
-}
-
-pub(crate) fn path(text: &str) -> PathBuf {
-    Path::new(text).to_path_buf()
 }
