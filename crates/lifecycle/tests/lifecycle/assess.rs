@@ -82,6 +82,15 @@ fn other_context(found: &mut Inspection) {
     facts_of(found).location.context = Some("other".to_owned());
 }
 
+/// A trusted graph after `changes`.
+fn changed(changes: &[Change]) -> Inspection {
+    let mut found = trusted();
+    for change in changes {
+        change(&mut found);
+    }
+    found
+}
+
 #[rstest]
 #[case::no_cgc(&[without_cgc as Change], State::Unavailable)]
 #[case::bytes_of_no_backend(&[unreadable_magic as Change], State::Corrupt)]
@@ -96,8 +105,7 @@ fn other_context(found: &mut Inspection) {
 #[case::held_and_written_since(&[held as Change, written_since], State::Busy)]
 #[case::held_and_never_seen(&[held as Change, no_receipt], State::Busy)]
 fn evidence_that_settles_the_state(#[case] changes: &[Change], #[case] expected: State) {
-    let mut found = trusted();
-    changes.iter().for_each(|change| change(&mut found));
+    let found = changed(changes);
 
     let (assessment, _) = assess(&found);
 
@@ -112,8 +120,7 @@ fn evidence_that_settles_the_state(#[case] changes: &[Change], #[case] expected:
 #[case::another_backend_before(&[other_backend_before as Change])]
 #[case::whatever_else_is_wrong(&[other_backend_before as Change, unreadable_magic, cut_index, held, database_gone])]
 fn a_backend_that_is_not_driven_is_a_caution(#[case] changes: &[Change]) {
-    let mut found = trusted();
-    changes.iter().for_each(|change| change(&mut found));
+    let found = changed(changes);
 
     let (assessment, _) = assess(&found);
 
@@ -129,8 +136,7 @@ fn a_backend_that_is_not_driven_is_a_caution(#[case] changes: &[Change]) {
 #[case::as_left(&[])]
 #[case::held_and_not_written(&[held as Change])]
 fn a_proved_graph_that_nobody_wrote_is_compared(#[case] changes: &[Change]) {
-    let mut found = trusted();
-    changes.iter().for_each(|change| change(&mut found));
+    let found = changed(changes);
 
     assert_eq!(assess(&found).0, Assessment::Compare);
 }
@@ -142,8 +148,7 @@ fn a_proved_graph_that_nobody_wrote_is_compared(#[case] changes: &[Change]) {
 #[case::a_proved_graph_on_a_server(&[server as Change], true)]
 #[case::an_unseen_graph_on_a_server(&[server as Change, no_receipt], false)]
 fn what_files_do_not_settle_is_asked(#[case] changes: &[Change], #[case] keeps_receipt: bool) {
-    let mut found = trusted();
-    changes.iter().for_each(|change| change(&mut found));
+    let found = changed(changes);
 
     match assess(&found).0 {
         Assessment::Ask { receipt, .. } => assert_eq!(receipt.is_some(), keeps_receipt),
@@ -161,8 +166,7 @@ fn what_files_do_not_settle_is_asked(#[case] changes: &[Change], #[case] keeps_r
 #[case(&[held as Change, no_receipt, foreign_intent, unreadable_magic, other_backend_before], State::Unknown)]
 #[case(&[held as Change, unreadable_magic, other_backend_before, without_cgc], State::Unavailable)]
 fn the_rows_come_in_this_order(#[case] changes: &[Change], #[case] expected: State) {
-    let mut found = trusted();
-    changes.iter().for_each(|change| change(&mut found));
+    let found = changed(changes);
 
     match assess(&found).0 {
         Assessment::Known { state, .. } => assert_eq!(state, expected),
