@@ -242,7 +242,7 @@ impl World {
         }
         let gone = wait_for(Duration::from_secs(10), || {
             let left = self.processes_of(name);
-            processes.iter().all(|process| !left.contains(process)).then_some(())
+            processes.iter().all(|process| !left.iter().any(|other| other.is(process))).then_some(())
         });
         assert!(gone.is_some(), "{name} does not die");
     }

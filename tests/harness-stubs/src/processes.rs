@@ -28,11 +28,18 @@ pub struct LiveProcess {
     pub group: u32,
     /// Its start time in clock ticks since boot, which tells it from a later process of the same id.
     pub start_time: u64,
+    /// Whether it is stopped by a signal, and so starts nothing.
+    pub is_stopped: bool,
     /// Its arguments, joined by blanks; the name in brackets where it has none.
     pub command_line: String,
 }
 
 impl LiveProcess {
+    /// Whether it is the same process, seen at another time.
+    pub fn is(&self, other: &Self) -> bool {
+        self.pid == other.pid && self.start_time == other.start_time
+    }
+
     /// The file name of the program, as its first argument gives it.
     pub fn program_name(&self) -> &str {
         let program = self.command_line.split(' ').next().unwrap_or_default();
@@ -136,12 +143,24 @@ pub fn kill(pid: u32, signal: Signal) {
     }
 }
 
-/// Kills a child that has not been reaped, and all that descends from it by now.
+/// Kills a child that has not been reaped, and all that descends from it.
+///
+/// They are stopped first: a process that is killed between starting another one and being looked at leaves an orphan
+/// that no longer descends from anybody.
 pub(crate) fn kill_family(pid: u32) {
-    let family = descendants(pid);
-    kill(pid, Signal::KILL);
-    for process in family {
-        kill(process.pid, Signal::KILL);
+    let mut family = BTreeSet::new();
+    // Where one cannot be stopped in time, it is killed all the same.
+    let _all_stopped = wait_until(KILLED_WITHIN, || {
+        let members: Vec<LiveProcess> = read(pid).into_iter().chain(descendants(pid)).collect();
+        for member in &members {
+            if family.insert(member.pid) {
+                kill(member.pid, Signal::STOP);
+            }
+        }
+        members.iter().all(|member| member.is_stopped)
+    });
+    for pid in family {
+        kill(pid, Signal::KILL);
     }
 }
 
@@ -193,6 +212,7 @@ fn read(pid: u32) -> Option<LiveProcess> {
         parent: parent.parse().ok()?,
         group: group.parse().ok()?,
         start_time: fields.get(19)?.parse().ok()?,
+        is_stopped: matches!(*state, "T" | "t"),
         command_line: match command_line.trim_end() {
             "" => format!("[{name}]"),
             text => text.to_owned(),
