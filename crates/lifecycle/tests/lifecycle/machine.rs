@@ -3,83 +3,11 @@
 //! It must never repeat what the sequences prove for all orders.
 
 use rstest::rstest;
-use steward_lifecycle::{
-    ClientId, Effect, Event, Inspection, JobAnswer, Lifecycle, Problem, RunEvent, State, Task, Terms, Work,
-};
-use steward_ports::{GroupId, JobKind, LockState, NoticeKind, SessionId, Stop, Tick, Verb, Verdict, WorkspaceKind};
+use steward_lifecycle::{Effect, Event, Lifecycle, Problem, RunEvent, State, Task, Work};
+use steward_ports::{GroupId, LockState, NoticeKind, Stop, Tick, Verdict, WorkspaceKind};
 
+use crate::steps::*;
 use crate::support::*;
-
-const GROUP: GroupId = GroupId(1);
-const CLIENT: ClientId = ClientId(7);
-
-fn found(inspection: Inspection) -> Event {
-    Event::Inspected(Box::new(inspection))
-}
-
-fn request(job: JobKind) -> Event {
-    Event::JobRequested { job, client: CLIENT, terms: terms(false, true) }
-}
-
-fn look() -> Event {
-    Event::LookRequested { session: session("a") }
-}
-
-fn joined_on(terms: Terms) -> Event {
-    Event::Joined { session: session("a"), terms }
-}
-
-/// Hears everything that comes between the start of a job and cgc's own start.
-fn begin_work(lifecycle: &mut Lifecycle) -> Vec<Effect> {
-    hear(
-        lifecycle,
-        [Event::DatabaseGranted, Event::LockProbed(LockState::Free), Event::Scanned(scan()), Event::IntentRecorded],
-    )
-}
-
-/// A session has joined and the sync that its gate started is at work.
-fn syncing() -> Lifecycle {
-    let mut lifecycle = lifecycle();
-    hear(&mut lifecycle, [joined("a"), found(trusted()), Event::Compared(Some(edited()))]);
-    begin_work(&mut lifecycle);
-    hear(&mut lifecycle, [Event::Run(RunEvent::Spawned(GROUP))]);
-    assert_eq!(lifecycle.activity().map(|activity| activity.work), Some(Work::Syncing));
-    lifecycle
-}
-
-/// Hears everything from the end of cgc's work to a saved receipt, and returns the last effects.
-fn finish(lifecycle: &mut Lifecycle) -> Vec<Effect> {
-    let proof = GroupId(2);
-    hear(
-        lifecycle,
-        [
-            Event::Run(RunEvent::Ended { group: GROUP, verdict: Verdict::Reconciled }),
-            Event::Rechecked(unchanged()),
-            Event::Run(RunEvent::Spawned(proof)),
-            Event::Run(RunEvent::Ended { group: proof, verdict: Verdict::Holds(inventory()) }),
-            Event::ReceiptSaved(Box::new(receipt())),
-        ],
-    )
-}
-
-fn fail(lifecycle: &mut Lifecycle) -> Vec<Effect> {
-    let reason = "exit 1".to_owned();
-    hear(lifecycle, [Event::Run(RunEvent::Ended { group: GROUP, verdict: Verdict::Failed { reason } })])
-}
-
-fn told(effects: &[Effect]) -> Vec<(&SessionId, NoticeKind)> {
-    notices(effects).into_iter().map(|(session, notice)| (session, notice.kind)).collect()
-}
-
-fn answers(effects: &[Effect]) -> Vec<&JobAnswer> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Answer { answer, .. } => Some(answer),
-            Effect::Task(_) | Effect::Acquire(_) | Effect::Release(_) => None,
-        })
-        .collect()
-}
 
 #[rstest]
 #[case::consent_in_a_repository(repository(), true, true)]
@@ -113,16 +41,6 @@ fn one_sessions_consent_counts_beside_anothers_refusal() {
 }
 
 #[test]
-fn a_clients_terms_give_no_sessions_consent() {
-    let mut lifecycle = lifecycle();
-    let consulted = Event::Consulted { terms: terms(true, true) };
-
-    hear(&mut lifecycle, [consulted, found(no_database()), joined("a"), found(no_database())]);
-
-    assert_eq!(lifecycle.activity(), None);
-}
-
-#[test]
 fn what_was_found_on_one_sessions_terms_is_not_decided_on_anothers() {
     let mut lifecycle = lifecycle();
     let mut others = terms(true, true);
@@ -132,130 +50,6 @@ fn what_was_found_on_one_sessions_terms_is_not_decided_on_anothers() {
     let effects = hear(&mut lifecycle, [joined("a"), other, found(no_database())]);
 
     assert_eq!(tasks(&effects), [&Task::Inspect(others.query)]);
-}
-
-#[rstest]
-#[case::sync_of_nothing(JobKind::Sync, no_database(), None)]
-#[case::index_of_nothing(JobKind::Index, no_database(), Some(Verb::Index))]
-#[case::rebuild_of_nothing(JobKind::Rebuild, no_database(), Some(Verb::Index))]
-#[case::index_of_half_a_graph(JobKind::Index, half_built(), Some(Verb::Reconcile))]
-#[case::sync_of_half_a_graph(JobKind::Sync, half_built(), Some(Verb::Reconcile))]
-#[case::rebuild_of_half_a_graph(JobKind::Rebuild, half_built(), Some(Verb::Rebuild))]
-#[case::sync_of_a_ruin(JobKind::Sync, ruined(), None)]
-#[case::index_of_a_ruin(JobKind::Index, ruined(), None)]
-fn a_request_does_what_the_state_allows(
-    #[case] job: JobKind,
-    #[case] inspection: Inspection,
-    #[case] verb: Option<Verb>,
-) {
-    let mut lifecycle = lifecycle();
-
-    let effects = hear(&mut lifecycle, [request(job), found(inspection)]);
-
-    let Some(verb) = verb else {
-        assert!(matches!(answers(&effects)[..], [JobAnswer::Refused { .. }]), "{effects:?}");
-        assert!(lifecycle.is_idle());
-        return;
-    };
-    assert!(matches!(answers(&effects)[..], [JobAnswer::Accepted { joined: false }]), "{effects:?}");
-    let effects = begin_work(&mut lifecycle);
-    assert!(matches!(tasks(&effects)[..], [Task::Spawn { verb: started, .. }] if *started == verb), "{effects:?}");
-}
-
-fn half_built() -> Inspection {
-    let mut found = unknown_database();
-    found.record.intent = Some(intent(JobKind::Index));
-    found
-}
-
-fn ruined() -> Inspection {
-    let mut found = trusted();
-    found.facts = found.facts.map(|mut facts| {
-        facts.unreadable_magic = true;
-        facts
-    });
-    found
-}
-
-#[test]
-fn a_ruin_is_set_aside_before_it_is_built_anew() {
-    let mut lifecycle = lifecycle();
-    hear(&mut lifecycle, [request(JobKind::Rebuild), found(ruined()), Event::DatabaseGranted]);
-
-    let effects = hear(&mut lifecycle, [Event::LockProbed(LockState::Free)]);
-    assert_eq!(tasks(&effects), [&Task::SetAside(DATABASE.into())]);
-
-    hear(&mut lifecycle, [Event::SetAside("/home/db/kuzudb.aside".into())]);
-    let failed = Event::ScanFailed(Problem("the tree cannot be read".to_owned()));
-    hear(&mut lifecycle, [failed]);
-    assert_eq!(lifecycle.knowledge().state, State::Unindexed, "the ruin is gone whatever became of the job");
-}
-
-#[test]
-fn a_request_of_a_clean_graph_is_done_at_once() {
-    let mut lifecycle = lifecycle();
-
-    let effects = hear(&mut lifecycle, [request(JobKind::Sync), found(trusted()), Event::Compared(Some(unchanged()))]);
-
-    assert!(matches!(answers(&effects)[..], [JobAnswer::Finished { succeeded: true, .. }]), "{effects:?}");
-}
-
-#[test]
-fn a_request_joins_the_running_job_and_hears_its_end() {
-    let mut lifecycle = syncing();
-
-    let effects = hear(&mut lifecycle, [request(JobKind::Index)]);
-    assert!(matches!(answers(&effects)[..], [JobAnswer::Accepted { joined: true }]), "{effects:?}");
-    let effects = finish(&mut lifecycle);
-
-    assert!(matches!(answers(&effects)[..], [JobAnswer::Finished { succeeded: true, .. }]), "{effects:?}");
-    assert_eq!(told(&effects), [(&session("a"), NoticeKind::SyncCompleted)]);
-}
-
-#[test]
-fn a_rebuild_does_not_join_a_sync() {
-    let mut lifecycle = syncing();
-
-    let effects = hear(&mut lifecycle, [request(JobKind::Rebuild)]);
-
-    assert!(matches!(answers(&effects)[..], [JobAnswer::Refused { .. }]), "{effects:?}");
-}
-
-#[test]
-fn a_request_during_a_job_that_is_being_stopped_waits_for_its_end() {
-    let mut lifecycle = syncing();
-    hear(&mut lifecycle, [Event::Left { session: session("a") }]);
-
-    assert_eq!(hear(&mut lifecycle, [request(JobKind::Sync)]), []);
-    let interrupted = RunEvent::Ended { group: GROUP, verdict: Verdict::Interrupted };
-    let effects = hear(&mut lifecycle, [Event::Run(interrupted)]);
-
-    assert!(matches!(answers(&effects)[..], [JobAnswer::Accepted { joined: false }]), "{effects:?}");
-    assert!(matches!(effects.last(), Some(Effect::Acquire(_))), "{effects:?}");
-}
-
-#[test]
-fn a_session_job_that_a_client_has_joined_outlives_the_session_and_not_the_client() {
-    let mut lifecycle = syncing();
-    hear(&mut lifecycle, [request(JobKind::Sync)]);
-
-    assert_eq!(hear(&mut lifecycle, [Event::Left { session: session("a") }]), []);
-    let effects = hear(&mut lifecycle, [Event::ClientLeft { client: CLIENT }]);
-
-    assert_eq!(tasks(&effects), [&Task::Stop { group: GROUP, stop: Stop::Interrupt }]);
-}
-
-#[test]
-fn a_clients_own_job_goes_on_to_its_end() {
-    let mut lifecycle = lifecycle();
-    hear(&mut lifecycle, [request(JobKind::Sync), found(trusted()), Event::Compared(Some(edited()))]);
-    begin_work(&mut lifecycle);
-    hear(&mut lifecycle, [Event::Run(RunEvent::Spawned(GROUP))]);
-
-    assert_eq!(hear(&mut lifecycle, [Event::ClientLeft { client: CLIENT }]), []);
-    finish(&mut lifecycle);
-
-    assert_eq!(lifecycle.knowledge().state, State::Clean);
 }
 
 #[test]

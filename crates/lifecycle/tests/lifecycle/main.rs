@@ -7,5 +7,7 @@ mod grammars;
 mod machine;
 mod perform;
 mod questions;
+mod requests;
 mod sequences;
+mod steps;
 mod support;
