@@ -72,12 +72,18 @@ fn subject(package: &str, name: &str) -> Subject {
     if OTHER_PREFIXES.iter().any(|prefix| function.starts_with(prefix)) { Subject::Other } else { Subject::Stray }
 }
 
-/// The last segment of a path, or the one before it for a row of a table test, which is called `case_1` or so.
+/// The last segment of a path that is not a row of a table test. `rstest` calls rows `case_1…`, and `argument_1_…` where
+/// an argument takes each value of a list.
 fn function_of(name: &str) -> &str {
-    let mut segments = name.rsplit("::");
-    let last = segments.next().unwrap_or(name);
-    let is_case = last.strip_prefix("case_").is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    if is_case { segments.next().unwrap_or(last) } else { last }
+    name.rsplit("::").find(|segment| names_a_subject(segment) || !is_row(segment)).unwrap_or(name)
+}
+
+fn names_a_subject(segment: &str) -> bool {
+    ScenarioId::of_test_function(segment).is_some() || OTHER_PREFIXES.iter().any(|prefix| segment.starts_with(prefix))
+}
+
+fn is_row(segment: &str) -> bool {
+    segment.split('_').skip(1).any(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn world(package: &str, name: &str) -> Option<World> {
@@ -102,6 +108,11 @@ mod tests {
     #[rstest]
     #[case(CONFORMANCE_PACKAGE, "lc_06_drift", scenario("LC-06", World::Machine))]
     #[case(CONFORMANCE_PACKAGE, "gate::lc_06_drift::case_2_renamed", scenario("LC-06", World::Machine))]
+    #[case(
+        CONFORMANCE_PACKAGE,
+        "gate::lc_06_drift::ending_1_Ending__Killed::obeys_2_Stop__Kill",
+        scenario("LC-06", World::Machine)
+    )]
     #[case(END_TO_END_PACKAGE, "process::lifecycle::lc_06_drift", scenario("LC-06", World::Process))]
     #[case(END_TO_END_PACKAGE, "real::lc_06_drift", scenario("LC-06", World::Real))]
     #[case(END_TO_END_PACKAGE, "claude_code::lc_01_ready", scenario("LC-01", World::ClaudeCode))]
