@@ -8,5 +8,6 @@ mod drift;
 mod drift_model;
 mod lock;
 mod store;
+mod store_fixture;
 mod support;
 mod workspace;
