@@ -335,31 +335,33 @@ enum Ending {
 }
 
 #[rstest]
-fn lc_13_the_end_of_a_session_ends_its_work(
-    #[values(Ending::Reported, Ending::HarnessKilled, Ending::CompanionStopped, Ending::CompanionKilled)]
-    ending: Ending,
-    #[values(Stop::Interrupt, Stop::Terminate, Stop::Kill)] obeys: Stop,
-) {
-    let mut world = World::indexed();
-    world.files.write(&world.path("a.py"), "edited");
-    world.expect(Script::command(&["reconcile"]).says(STARTED_LINE).awaits(obeys).ends(Exit::Code(130)));
-    let harness = world.start_session("session");
-    assert_eq!(world.runner.alive().len(), 1);
+#[case::as_the_harness_reports_it(Ending::Reported)]
+#[case::by_a_kill_of_the_harness(Ending::HarnessKilled)]
+#[case::with_the_companion(Ending::CompanionStopped)]
+#[case::by_a_kill_of_the_companion(Ending::CompanionKilled)]
+fn lc_13_the_end_of_a_session_ends_its_work(#[case] ending: Ending) {
+    for obeys in [Stop::Interrupt, Stop::Terminate, Stop::Kill] {
+        let mut world = World::indexed();
+        world.files.write(&world.path("a.py"), "edited");
+        world.expect(Script::command(&["reconcile"]).says(STARTED_LINE).awaits(obeys).ends(Exit::Code(130)));
+        let harness = world.start_session("session");
+        assert_eq!(world.runner.alive().len(), 1);
 
-    match ending {
-        Ending::Reported => world.end(&harness),
-        Ending::HarnessKilled => world.kill(&harness),
-        Ending::CompanionStopped => world.stop_companion(),
-        Ending::CompanionKilled => world.kill_companion(),
+        match ending {
+            Ending::Reported => world.end(&harness),
+            Ending::HarnessKilled => world.kill(&harness),
+            Ending::CompanionStopped => world.stop_companion(),
+            Ending::CompanionKilled => world.kill_companion(),
+        }
+        world.advance(Duration::from_secs(5));
+
+        assert_eq!(world.runner.alive(), [] as [GroupId; 0], "cgc obeys {obeys:?}");
+        // The database is free for whoever comes next.
+        world.restart_companion();
+        world.expect_reconcile();
+        world.start_session("next");
+        assert_eq!(world.knowledge().state, State::Clean);
     }
-    world.advance(Duration::from_secs(5));
-
-    assert_eq!(world.runner.alive(), [] as [GroupId; 0]);
-    // The database is free for whoever comes next.
-    world.restart_companion();
-    world.expect_reconcile();
-    world.start_session("next");
-    assert_eq!(world.knowledge().state, State::Clean);
 }
 
 #[test]
