@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use steward_daemon::{ComposeError, Composition, Driver, Identity, compose, start_log};
 use steward_ipc::server::{Server, ServerError};
 use steward_ipc::{LockError, Runtime, RuntimeError, build_of};
+use steward_lifecycle::Problem;
 use thiserror::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -102,14 +103,7 @@ fn announce(socket: &Path) {
 
 #[expect(clippy::print_stderr, reason = "before the log is open there is no other place")]
 fn complain(error: &dyn std::error::Error) {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    eprintln!("stewardd: {text}");
+    eprintln!("stewardd: {}", Problem::from_error(error).0);
 }
 
 struct Stop {
