@@ -166,19 +166,35 @@ fn a_failure_is_retried_once_where_it_may_pass(#[case] may_pass: bool, #[case] a
 
 #[test]
 fn a_success_lets_later_failures_be_retried_again() {
-    let mut lifecycle = syncing();
-    finish(&mut lifecycle);
-    let behind = || [look(), found(trusted()), Event::Compared(Some(edited()))];
-    let sync = || Event::SyncRequested { session: session("a") };
-    hear(&mut lifecycle, behind());
-    hear(&mut lifecycle, [sync()]);
+    let mut lifecycle = lifecycle();
+    let behind = || [found(trusted()), Event::Compared(Some(edited()))];
+    let cannot_start = || [Event::Run(RunEvent::SpawnFailed(Problem("no memory".to_owned()))), Event::IntentCleared];
+    hear(&mut lifecycle, [joined("a")].into_iter().chain(behind()));
     begin_work(&mut lifecycle);
-    let problem = Problem("no memory".to_owned());
-    hear(&mut lifecycle, [Event::Run(RunEvent::SpawnFailed(problem)), Event::IntentCleared]);
+    hear(&mut lifecycle, cannot_start());
+    hear(&mut lifecycle, [look()].into_iter().chain(behind()));
+    begin_work(&mut lifecycle);
+    hear(&mut lifecycle, [Event::Run(RunEvent::Spawned(GROUP))]);
+    finish(&mut lifecycle);
+    assert_eq!(lifecycle.knowledge().state, State::Clean);
 
-    hear(&mut lifecycle, behind());
+    hear(&mut lifecycle, [look()].into_iter().chain(behind()));
+    hear(&mut lifecycle, [Event::SyncRequested { session: session("a") }]);
+    begin_work(&mut lifecycle);
+    hear(&mut lifecycle, cannot_start());
+    hear(&mut lifecycle, [look()].into_iter().chain(behind()));
 
     assert!(lifecycle.has_job(), "the first failure since a success is retried");
+}
+
+#[test]
+fn trial_b75_a_start_that_is_reported_twice_is_looked_at_once() {
+    let mut lifecycle = lifecycle();
+
+    let effects =
+        hear(&mut lifecycle, [joined("a"), joined("a"), found(trusted()), Event::Compared(Some(unchanged()))]);
+
+    assert_eq!((effects, lifecycle.is_idle()), (vec![], true));
 }
 
 #[test]

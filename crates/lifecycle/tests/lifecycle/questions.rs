@@ -142,6 +142,15 @@ fn a_question_ends_with_the_last_session() {
 }
 
 #[test]
+fn a_grant_that_is_repeated_changes_nothing() {
+    let mut lifecycle = asking(unknown_database());
+    let before = lifecycle.clone();
+
+    assert_eq!(hear(&mut lifecycle, [Event::DatabaseGranted]), []);
+    assert_eq!(lifecycle, before);
+}
+
+#[test]
 fn a_grant_that_nobody_waits_for_is_given_back() {
     let mut lifecycle = lifecycle();
     let effects = hear(
