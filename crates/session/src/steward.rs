@@ -3,6 +3,7 @@
 //! It must never know why a workspace does what it does; it routes, queues and counts.
 
 mod places;
+mod sessions;
 mod view;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -103,7 +104,8 @@ impl Steward {
     pub fn deadline(&self) -> Option<Tick> {
         let idle = self.idle_since.map(|since| since.after(self.idle_exit));
         let lifecycles = self.places.values().filter_map(|place| place.lifecycle.deadline());
-        let doubts = self.places.values().filter_map(|place| place.freshness.deadline());
+        let doubts =
+            self.places.values().filter_map(|place| place.freshness.deadline()).filter(|_| self.ending == Ending::No);
         lifecycles.chain(doubts).chain(idle).min()
     }
 
@@ -111,115 +113,13 @@ impl Steward {
     pub fn is_finished(&self, now: Tick) -> bool {
         match self.ending {
             Ending::No => self.idle_since.is_some_and(|since| since.after(self.idle_exit) <= now),
-            Ending::AfterJobs => !self.places.values().any(|place| place.lifecycle.has_job()),
-            Ending::Now => self.places.values().all(|place| place.lifecycle.is_idle()),
+            Ending::AfterJobs | Ending::Now => self.places.values().all(|place| place.lifecycle.is_idle()),
         }
     }
 
     /// Whether new work is refused.
     pub fn is_ending(&self) -> bool {
         self.ending != Ending::No
-    }
-
-    fn harness(&mut self, facts: SessionFacts, happened: Happened, now: Tick) -> Vec<Effect> {
-        if self.is_ending() {
-            return Vec::new();
-        }
-        let id = facts.id.clone();
-        if matches!(happened, Happened::SessionEnded { continues: false }) {
-            return self.session_gone(&id, now);
-        }
-        let mut effects = Vec::new();
-        let moved = match self.sessions.get(&id) {
-            None => {
-                effects.push(watch(&facts));
-                true
-            }
-            Some(session) => session.facts.directory != facts.directory && may_move(&happened),
-        };
-        let session = self.sessions.entry(id.clone()).or_insert_with(|| Session::new(facts.clone()));
-        if moved {
-            session.facts = facts;
-            effects.extend(self.resolve_session(&id));
-        }
-        effects.extend(self.session_event(&id, happened, now));
-        effects
-    }
-
-    fn session_event(&mut self, id: &SessionId, happened: Happened, now: Tick) -> Vec<Effect> {
-        let Some(session) = self.sessions.get_mut(id) else { return Vec::new() };
-        let Some(root) = session.root.clone().filter(|_| session.request.is_none()) else {
-            session.waiting.push(happened);
-            return Vec::new();
-        };
-        let (freshness, lifecycle) = self.translate(id, &root, happened);
-        let mut queue = VecDeque::from_iter(lifecycle.map(|event| (root.clone(), event)));
-        if let (Some(event), Some(place)) = (freshness, self.places.get_mut(&root)) {
-            queue.extend(place.freshness.on(event, now).into_iter().map(|effect| (root.clone(), carry_over(effect))));
-        }
-        self.work_off(queue, now)
-    }
-
-    /// What `happened` means to freshness and to the lifecycle.
-    fn translate(
-        &self,
-        id: &SessionId,
-        root: &WorkspaceRoot,
-        happened: Happened,
-    ) -> (Option<steward_freshness::Event>, Option<steward_lifecycle::Event>) {
-        let session = id.clone();
-        match happened {
-            Happened::SessionStarted => self.start_of(id, root),
-            Happened::PromptSubmitted => (Some(steward_freshness::Event::PromptSubmitted(session)), None),
-            Happened::TurnEnded => (Some(steward_freshness::Event::TurnEnded(session)), None),
-            Happened::Edited { certainty, paths } => {
-                let inside = paths.is_empty() || paths.iter().any(|path| path.starts_with(root.as_path()));
-                if inside {
-                    let event = steward_freshness::Event::Edited { session, certainty };
-                    (Some(event), Some(steward_lifecycle::Event::EditObserved))
-                } else {
-                    (None, None)
-                }
-            }
-            Happened::Unconcerned => (None, None),
-            Happened::SessionEnded { continues: true } => (None, Some(steward_lifecycle::Event::Replaced { session })),
-            Happened::SessionEnded { continues: false } => {
-                let left = steward_lifecycle::Event::Left { session: session.clone() };
-                (Some(steward_freshness::Event::Left(session)), Some(left))
-            }
-        }
-    }
-
-    fn start_of(
-        &self,
-        id: &SessionId,
-        root: &WorkspaceRoot,
-    ) -> (Option<steward_freshness::Event>, Option<steward_lifecycle::Event>) {
-        let Some(terms) = self.terms_of_session(id, root) else { return (None, None) };
-        let joined = steward_lifecycle::Event::Joined { session: id.clone(), terms };
-        let policy = self.places.get(root).map(|place| freshness_policy(&place.settings.settings));
-        let freshness = policy.map(|policy| steward_freshness::Event::Joined { session: id.clone(), policy });
-        (freshness, Some(joined))
-    }
-
-    fn session_gone(&mut self, id: &SessionId, now: Tick) -> Vec<Effect> {
-        let Some(session) = self.sessions.remove(id) else { return Vec::new() };
-        if let Some(request) = session.request {
-            self.requests.remove(&request);
-        }
-        match session.root {
-            Some(root) => self.leave(id, &root, now),
-            None => Vec::new(),
-        }
-    }
-
-    fn leave(&mut self, id: &SessionId, root: &WorkspaceRoot, now: Tick) -> Vec<Effect> {
-        let mut queue = VecDeque::from([(root.clone(), steward_lifecycle::Event::Left { session: id.clone() })]);
-        if let Some(place) = self.places.get_mut(root) {
-            let effects = place.freshness.on(steward_freshness::Event::Left(id.clone()), now);
-            queue.extend(effects.into_iter().map(|effect| (root.clone(), carry_over(effect))));
-        }
-        self.work_off(queue, now)
     }
 
     fn job_requested(&mut self, job: JobKind, question: StatusQuestion) -> Vec<Effect> {
@@ -253,14 +153,13 @@ impl Steward {
     }
 
     fn stop(&mut self, drain: bool, now: Tick) -> Vec<Effect> {
-        if drain {
-            if self.ending == Ending::No {
-                self.ending = Ending::AfterJobs;
-            }
+        if drain && self.ending == Ending::Now {
             return Vec::new();
         }
-        self.ending = Ending::Now;
-        let roots: Vec<WorkspaceRoot> = self.places.keys().cloned().collect();
+        self.ending = if drain { Ending::AfterJobs } else { Ending::Now };
+        let is_ended = |place: &Place| !drain || !place.lifecycle.has_job();
+        let roots: Vec<WorkspaceRoot> =
+            self.places.iter().filter(|(_, place)| is_ended(place)).map(|(root, _)| root.clone()).collect();
         roots.iter().flat_map(|root| self.tell(root, steward_lifecycle::Event::ShutdownRequested, now)).collect()
     }
 
@@ -271,7 +170,7 @@ impl Steward {
             if due(place.lifecycle.deadline()) {
                 queue.push_back((root.clone(), steward_lifecycle::Event::DeadlineReached));
             }
-            if due(place.freshness.deadline()) {
+            if self.ending == Ending::No && due(place.freshness.deadline()) {
                 let effects = place.freshness.on(steward_freshness::Event::DeadlineReached, now);
                 queue.extend(effects.into_iter().map(|effect| (root.clone(), carry_over(effect))));
             }
@@ -292,6 +191,7 @@ impl Steward {
                 self.route(&root, effect, &mut queue, &mut effects);
             }
             queue.extend(self.tell_freshness(&root, now));
+            queue.extend(self.end_after_job(&root));
             effects.extend(self.answer_readers(&root));
         }
         effects
@@ -320,11 +220,23 @@ impl Steward {
         queue.extend(granted.map(|next| (next, steward_lifecycle::Event::DatabaseGranted)));
     }
 
+    /// A workspace whose last job has ended takes up nothing new while the daemon drains.
+    fn end_after_job(&self, root: &WorkspaceRoot) -> Option<(WorkspaceRoot, steward_lifecycle::Event)> {
+        let lifecycle = &self.places.get(root)?.lifecycle;
+        let is_due = self.ending == Ending::AfterJobs && !lifecycle.has_job() && !lifecycle.is_shutting_down();
+        is_due.then(|| (root.clone(), steward_lifecycle::Event::ShutdownRequested))
+    }
+
     /// Freshness hears what has become of the graph, and the lifecycle what freshness wants done about it.
     fn tell_freshness(&mut self, root: &WorkspaceRoot, now: Tick) -> Vec<(WorkspaceRoot, steward_lifecycle::Event)> {
+        let is_ending = self.is_ending();
         let Some(place) = self.places.get_mut(root) else { return Vec::new() };
         let event = steward_freshness::Event::Graph(graph(&place.lifecycle));
-        place.freshness.on(event, now).into_iter().map(|effect| (root.clone(), carry_over(effect))).collect()
+        let effects = place.freshness.on(event, now);
+        if is_ending {
+            return Vec::new();
+        }
+        effects.into_iter().map(|effect| (root.clone(), carry_over(effect))).collect()
     }
 
     /// A status is read as soon as the look is over; work that goes on is part of the status.
@@ -349,12 +261,6 @@ impl Steward {
     }
 }
 
-impl Session {
-    fn new(facts: SessionFacts) -> Self {
-        Self { facts, root: None, request: None, waiting: Vec::new(), told_of_settings: false }
-    }
-}
-
 fn carry_over(effect: steward_freshness::Effect) -> steward_lifecycle::Event {
     match effect {
         steward_freshness::Effect::Look(session) => steward_lifecycle::Event::LookRequested { session },
@@ -375,18 +281,6 @@ fn graph(lifecycle: &Lifecycle) -> Graph {
     }
 }
 
-fn watch(facts: &SessionFacts) -> Effect {
-    Effect::Task(Task::WatchHarness { session: facts.id.clone(), process: facts.process.clone() })
-}
-
-/// A session moves to another workspace with its conversation, not with every `cd` of a tool.
-fn may_move(happened: &Happened) -> bool {
-    match happened {
-        Happened::SessionStarted | Happened::PromptSubmitted => true,
-        Happened::Edited { .. } | Happened::Unconcerned | Happened::TurnEnded | Happened::SessionEnded { .. } => false,
-    }
-}
-
 fn terms(settings: &Settings, root: &Path, environment: &steward_ports::Environment) -> Terms {
     Terms {
         policy: Policy {
@@ -400,13 +294,5 @@ fn terms(settings: &Settings, root: &Path, environment: &steward_ports::Environm
             executable: settings.cgc.executable.clone(),
             environment: environment.clone(),
         },
-    }
-}
-
-fn freshness_policy(settings: &Settings) -> steward_freshness::Policy {
-    steward_freshness::Policy {
-        auto_sync: settings.freshness.auto_sync,
-        max_syncs: settings.freshness.max_syncs_per_session,
-        quiet: settings.freshness.quiet,
     }
 }

@@ -80,6 +80,11 @@ impl Lifecycle {
         matches!(self.phase, Phase::Inspecting { .. })
     }
 
+    /// Whether the machine was told that the companion ends.
+    pub fn is_shutting_down(&self) -> bool {
+        self.shutting_down
+    }
+
     /// Whether nothing needs this machine any more.
     pub fn is_abandoned(&self) -> bool {
         self.is_idle() && self.sessions.is_empty()
