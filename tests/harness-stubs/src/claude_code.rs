@@ -93,10 +93,19 @@ impl ClaudeCode {
     ///
     /// Panics where `STEWARD_TEST_CLAUDE` does not name the executable.
     pub fn new(scratch: &Scratch, model: &ScriptedModel) -> Result<Self, HarnessError> {
+        Self::with_executable(executable(), scratch, model)
+    }
+
+    /// Makes the same of any Claude Code.
+    pub fn with_executable(
+        executable: PathBuf,
+        scratch: &Scratch,
+        model: &ScriptedModel,
+    ) -> Result<Self, HarnessError> {
         let home = scratch.directory("home")?;
         scratch.directory("home/.claude")?;
         let temporary = scratch.directory("tmp")?;
-        let mut claude = Self { executable: executable(), home, environment: BTreeMap::new() };
+        let mut claude = Self { executable, home, environment: BTreeMap::new() };
         let (mark, root) = scratch.mark().variable();
         claude.set(mark, root);
         if let Some(run) = env::var_os("STEWARD_TEST_RUN") {
@@ -169,6 +178,11 @@ impl ClaudeCode {
         prompt: &str,
         permissions: Permissions,
     ) -> Result<HeadlessRun, HarnessError> {
+        HeadlessRun::start(self.headless_command(workspace, prompt, permissions), &self.executable)
+    }
+
+    /// The command line of a run without a screen, for a caller that follows the stream itself. It leads a group of its own.
+    pub fn headless_command(&self, workspace: &Path, prompt: &str, permissions: Permissions) -> Command {
         let mut command = Command::new(&self.executable);
         command
             .args(["-p", prompt, "--output-format", "stream-json"])
@@ -178,7 +192,7 @@ impl ClaudeCode {
             .env_clear()
             .envs(&self.environment)
             .process_group(0);
-        HeadlessRun::start(command, &self.executable)
+        command
     }
 
     /// Starts it in a terminal, in a workspace that its user trusts, and waits until it takes a prompt.
