@@ -21,8 +21,21 @@ pub(crate) fn run(workspace: &Workspace, prefix: Option<PathBuf>) -> anyhow::Res
         Some(prefix) => prefix,
         None => Path::new(&std::env::var_os("HOME").context("set HOME or give --prefix")?).join(".local"),
     };
-    let directory = prefix.join("bin");
-    fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;
+    for installed in install_into(workspace, &prefix.join("bin"))? {
+        println!("{}", installed.display());
+    }
+    Ok(())
+}
+
+/// Installs all programs for this project's own use, below the target directory, and returns the directory they lie in.
+pub(crate) fn private(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let directory = workspace.target().join("xtask").join("bin");
+    install_into(workspace, &directory)?;
+    Ok(directory)
+}
+
+fn install_into(workspace: &Workspace, directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
 
     let host = host_triple()?;
     let can_be_static = host.ends_with("-linux-gnu") || host.ends_with("-linux-musl");
@@ -30,11 +43,7 @@ pub(crate) fn run(workspace: &Workspace, prefix: Option<PathBuf>) -> anyhow::Res
         arch::programs(workspace)?.into_iter().partition(|program| program.is_for_hooks && can_be_static);
     let built_statically = build(workspace, &for_hooks, Some(&host))?;
     let built = build(workspace, &others, None)?;
-    for binary in built_statically.iter().chain(&built) {
-        let installed = put(binary, &directory)?;
-        println!("{}", installed.display());
-    }
-    Ok(())
+    built_statically.iter().chain(&built).map(|binary| put(binary, directory)).collect()
 }
 
 /// Builds programs and returns their paths. With a target they are linked statically: without one the flag would reach

@@ -14,12 +14,15 @@ use crate::test_run::Profile;
 use crate::workspace::Workspace;
 
 mod arch;
+mod bench;
 mod command;
 mod conformance;
+mod demo;
 mod environment;
 mod install;
 mod leftovers;
 mod provision;
+mod stage;
 mod test_run;
 mod test_suite;
 mod workspace;
@@ -37,6 +40,11 @@ usage: cargo xtask COMMAND
   ci                    the same as continuous integration runs it
   install [--prefix DIR]
                         build the programs for use and put them into DIR/bin, by default ~/.local/bin
+  demo [PATH]           show the main job on a copy of the repository at PATH, by default of a part of this
+                        one, with the real cgc and a real Claude Code whose model is scripted
+  bench [--json] [--write] [--check]
+                        measure what the companion costs; --write renders docs/benchmarks.md, --check
+                        fails where a goal is missed
   env                   print the variables that the tests read, as shell exports
 ";
 
@@ -60,6 +68,11 @@ fn run() -> anyhow::Result<ExitCode> {
         }
         Some(other) => return Err(other.unexpected().into()),
     };
+    if command == bench::STAND_IN {
+        no_more(&mut arguments)?;
+        bench::stand_in()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let workspace = Workspace::locate()?;
     match command.as_str() {
         "provision" => {
@@ -82,6 +95,27 @@ fn run() -> anyhow::Result<ExitCode> {
                 }
             }
             conformance::run(&workspace, results_from, as_json)?;
+        }
+        "demo" => {
+            let path = match arguments.next()? {
+                Some(Value(path)) => Some(std::path::absolute(path).context("PATH cannot be used")?),
+                Some(other) => return Err(other.unexpected().into()),
+                None => None,
+            };
+            no_more(&mut arguments)?;
+            demo::run(&workspace, path)?;
+        }
+        "bench" => {
+            let mut options = bench::Options::default();
+            while let Some(argument) = arguments.next()? {
+                match argument {
+                    Long("json") => options.as_json = true,
+                    Long("write") => options.writes = true,
+                    Long("check") => options.checks = true,
+                    Short(_) | Long(_) | Value(_) => return Err(argument.unexpected().into()),
+                }
+            }
+            bench::run(&workspace, options)?;
         }
         "env" => {
             no_more(&mut arguments)?;
