@@ -1,3 +1,5 @@
 //! Real daemon, guard and hook processes, with the stand-in for cgc.
 
 mod lifecycle;
+mod lifecycle_ends;
+mod support;
