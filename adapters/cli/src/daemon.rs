@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::json;
+use steward_ipc::ALLOCATOR;
 use steward_ipc::client::{ClientError, Connection};
 use steward_wire::{DaemonReport, Reply, Request};
 
@@ -27,7 +28,7 @@ const LONGEST_STOP: Duration = Duration::from_secs(90);
 /// Becomes the daemon, in the foreground.
 pub(crate) fn run(surroundings: &Surroundings) -> Result<(), Failure> {
     let program = sibling(surroundings.executable()?, DAEMON_PROGRAM).map_err(|error| Failure::caused_by(&error))?;
-    let error = Command::new(&program).exec();
+    let error = Command::new(&program).envs(ALLOCATOR).exec();
     Err(Failure::new(format!("{} cannot be started: {error}", shown(&program))))
 }
 

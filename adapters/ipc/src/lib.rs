@@ -16,4 +16,4 @@ mod start;
 pub use build::build_of;
 pub use lock::{Lock, LockError};
 pub use runtime::{MAXIMUM_SOCKET_PATH, Runtime, RuntimeError};
-pub use start::{Start, StartError};
+pub use start::{ALLOCATOR, Start, StartError};

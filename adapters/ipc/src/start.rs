@@ -14,12 +14,18 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use thiserror::Error;
 
+/// Variables that keep the daemon small where glibc allocates its memory: one arena, where by default each thread that
+/// reads files would get one and keep it, and what is no longer needed goes back to the system at once. Looking at a
+/// thousand files leaves 0.8 MB behind with them and 4 MB without (glibc 2.36). Other allocators ignore them.
+pub const ALLOCATOR: [(&str, &str); 3] =
+    [("MALLOC_ARENA_MAX", "1"), ("MALLOC_TOP_PAD_", "16384"), ("MALLOC_TRIM_THRESHOLD_", "65536")];
+
 /// How a daemon is started.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The daemon's executable, an absolute path.
     pub program: PathBuf,
-    /// The daemon's whole environment.
+    /// The daemon's environment, the allocator's variables apart.
     pub environment: BTreeMap<String, String>,
 }
 
@@ -55,6 +61,7 @@ impl Start {
         let mut child = Command::new(&self.program)
             .env_clear()
             .envs(&self.environment)
+            .envs(ALLOCATOR)
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
