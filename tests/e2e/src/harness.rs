@@ -164,6 +164,28 @@ impl Harness {
     /// Hands one event of this session to the hook, which must be harmless.
     #[track_caller]
     pub fn event(&mut self, name: &str, fields: &Value) -> HookRun {
+        let payload = self.payload(name, fields);
+        let run = self.hook(payload.to_string().as_bytes());
+        run.assert_harmless();
+        run
+    }
+
+    /// Hands one event of this session to the hook and does not wait for it.
+    #[track_caller]
+    pub fn event_begins(&mut self, name: &str, fields: &Value) {
+        let payload = self.payload(name, fields);
+        let hook = self.hook.clone();
+        self.begin(&hook, &["hook"], payload.to_string().as_bytes());
+    }
+
+    /// Waits for the hook that `event_begins` started; none where the harness process is gone.
+    #[track_caller]
+    pub fn event_ends(&mut self) -> Option<HookRun> {
+        self.end()
+    }
+
+    /// What the harness sends with an event of this session. `fields` displace what every event has.
+    pub fn payload(&self, name: &str, fields: &Value) -> Value {
         let mut payload = json!({
             "session_id": self.session,
             "transcript_path": self.directory.join("transcript.jsonl"),
@@ -173,9 +195,7 @@ impl Harness {
         for (key, value) in fields.as_object().unwrap() {
             payload[key] = value.clone();
         }
-        let run = self.hook(payload.to_string().as_bytes());
-        run.assert_harmless();
-        run
+        payload
     }
 
     /// Hands any bytes to the hook.
@@ -188,6 +208,12 @@ impl Harness {
     /// Runs any program as this harness runs a hook.
     #[track_caller]
     pub fn run(&mut self, program: &Path, arguments: &[&str], input: &[u8]) -> HookRun {
+        self.begin(program, arguments, input);
+        self.end().unwrap()
+    }
+
+    #[track_caller]
+    fn begin(&mut self, program: &Path, arguments: &[&str], input: &[u8]) {
         let order = Order {
             program: program.to_path_buf(),
             arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
@@ -196,11 +222,15 @@ impl Harness {
             input: input.len(),
         };
         exchange::write(self.orders.as_mut().unwrap(), &order, &[input]).unwrap();
-        let outcome: Outcome = exchange::read_line(&mut self.outcomes).unwrap().unwrap();
+    }
+
+    #[track_caller]
+    fn end(&mut self) -> Option<HookRun> {
+        let outcome: Outcome = exchange::read_line(&mut self.outcomes).unwrap()?;
         let stdout = exchange::read_bytes(&mut self.outcomes, outcome.stdout).unwrap();
         let stderr = exchange::read_bytes(&mut self.outcomes, outcome.stderr).unwrap();
         assert_eq!(outcome.failure, None);
-        HookRun { code: outcome.code, stdout, stderr, elapsed: Duration::from_micros(outcome.microseconds) }
+        Some(HookRun { code: outcome.code, stdout, stderr, elapsed: Duration::from_micros(outcome.microseconds) })
     }
 }
 

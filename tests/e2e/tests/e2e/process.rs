@@ -1,5 +1,6 @@
 //! Real daemon, guard and hook processes, with the stand-in for cgc.
 
+mod kill;
 mod lifecycle;
 mod lifecycle_ends;
 mod support;
