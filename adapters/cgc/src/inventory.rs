@@ -14,6 +14,9 @@ const ENCODED: [(&str, &str); 3] = [("%", "%25"), ("[", "%5B"), (":", "%3A")];
 
 /// Returns the Cypher query for the graph of the workspace `root`.
 ///
+/// Where the backend has a hash function, the answer also digests the symbols and the relationships that begin here: a
+/// foreign change that keeps every count, such as a renamed function, shows in nothing else.
+///
 /// Files are found by their path, as cgc's own reconcile finds them, so that a node left over without an edge to its
 /// repository is seen too. The embedded backends have only regular expressions to replace with, the servers only
 /// plain text.
@@ -23,17 +26,17 @@ pub(crate) fn query(root: &Path, backend: &Backend) -> String {
     let below = literal(&format!("{}/", root.trim_end_matches('/')));
     let paths = encoded("f.path", backend);
     let indexed_at = encoded("r.indexed_at", backend);
-    let none = "'' AS indexed_at, '' AS commit_hash";
+    let none = "'' AS indexed_at, '' AS commit_hash, '' AS digest";
     let count = |kind: &str, label: &str| {
         format!(
             "MATCH (n:{label}) WHERE n.path STARTS WITH {below} \
              RETURN '{kind}' AS kind, count(n) AS number, {none}, [''] AS paths"
         )
     };
-    [
+    let mut parts = vec![
         format!(
             "MATCH (r:Repository) WHERE r.path = {repository} RETURN 'repository' AS kind, 1 AS number, \
-             {indexed_at} AS indexed_at, r.commit_hash AS commit_hash, [''] AS paths"
+             {indexed_at} AS indexed_at, r.commit_hash AS commit_hash, '' AS digest, [''] AS paths"
         ),
         format!(
             "MATCH (f:File) WHERE f.path STARTS WITH {below} \
@@ -41,8 +44,35 @@ pub(crate) fn query(root: &Path, backend: &Backend) -> String {
         ),
         count("functions", "Function"),
         count("classes", "Class"),
-    ]
-    .join(" UNION ALL ")
+    ];
+    match backend {
+        Backend::Kuzu | Backend::Ladybug | Backend::Unknown => parts.extend(digests(&below)),
+        Backend::FalkorLite | Backend::FalkorRemote | Backend::Neo4j => {}
+    }
+    parts.join(" UNION ALL ")
+}
+
+/// The embedded backends hash a node itself by its place in the database alone, so the properties that a fresh index
+/// would write are spelled out. `concat` takes what is not there for nothing (kuzu 0.11).
+fn digests(below: &str) -> [String; 2] {
+    let digest = |kind: &str, pattern: &str, properties: &[String]| {
+        format!(
+            "MATCH {pattern} WHERE n.path STARTS WITH {below} RETURN '{kind}' AS kind, count(*) AS number, \
+             '' AS indexed_at, '' AS commit_hash, CAST(sum(hash(concat({}))) AS STRING) AS digest, [''] AS paths",
+            properties.join(", '|', ")
+        )
+    };
+    let place = |node: &str| {
+        [
+            format!("label({node})"),
+            format!("{node}.path"),
+            format!("{node}.name"),
+            format!("CAST({node}.line_number AS STRING)"),
+        ]
+    };
+    let symbol = [place("n").as_slice(), &["CAST(n.end_line AS STRING)".to_owned(), "n.source".to_owned()]].concat();
+    let relationship = [["label(r)".to_owned()].as_slice(), &place("n"), &place("m")].concat();
+    [digest("symbols", "(n)", &symbol), digest("relationships", "(n)-[r]->(m)", &relationship)]
 }
 
 /// Reads the answer out of what cgc printed. `None` in the `Ok` means that the graph does not know the workspace; an
@@ -54,6 +84,7 @@ pub(crate) fn parse(printed: &str, root: &Path) -> Result<Option<Inventory>, Str
         .map_err(|error| format!("cgc's answer to a query cannot be read: {error}"))?;
     let mut inventory = Inventory::default();
     let mut is_known = false;
+    let mut digests = Vec::new();
     for row in rows {
         match row.kind {
             Kind::Repository => {
@@ -67,6 +98,7 @@ pub(crate) fn parse(printed: &str, root: &Path) -> Result<Option<Inventory>, Str
             }
             Kind::Functions => inventory.counts.functions = row.number,
             Kind::Classes => inventory.counts.classes = row.number,
+            Kind::Symbols | Kind::Relationships => digests.push(row.digest),
         }
     }
     let GraphCounts { files, .. } = inventory.counts;
@@ -74,6 +106,7 @@ pub(crate) fn parse(printed: &str, root: &Path) -> Result<Option<Inventory>, Str
         return Err(format!("cgc's answer counts {files} files and names {}", inventory.files.len()));
     }
     inventory.files.sort();
+    inventory.digest = (!digests.is_empty()).then(|| digests.join("/"));
     Ok(is_known.then_some(inventory))
 }
 
@@ -83,6 +116,7 @@ struct Row {
     number: u64,
     indexed_at: Option<String>,
     commit_hash: Option<String>,
+    digest: String,
     paths: Vec<String>,
 }
 
@@ -93,6 +127,8 @@ enum Kind {
     Files,
     Functions,
     Classes,
+    Symbols,
+    Relationships,
 }
 
 fn relative(encoded: &str, root: &Path) -> Result<PathBuf, String> {
@@ -138,6 +174,7 @@ Services initialized.
     "number": 1,
     "indexed_at": "2026-12-01T00%3A37%3A27.569569+00%3A00",
     "commit_hash": null,
+    "digest": "",
     "paths": [
       ""
     ]
@@ -147,6 +184,7 @@ Services initialized.
     "number": 3,
     "indexed_at": "",
     "commit_hash": "",
+    "digest": "",
     "paths": [
       "/tmp/r1/sub dir/%5Bred]c.py",
       "/tmp/r1/b%5Bx].py",
@@ -158,6 +196,27 @@ Services initialized.
     "number": 9,
     "indexed_at": "",
     "commit_hash": "",
+    "digest": "",
+    "paths": [
+      ""
+    ]
+  },
+  {
+    "kind": "symbols",
+    "number": 12,
+    "indexed_at": "",
+    "commit_hash": "",
+    "digest": "100284296600843491572",
+    "paths": [
+      ""
+    ]
+  },
+  {
+    "kind": "relationships",
+    "number": 12,
+    "indexed_at": "",
+    "commit_hash": "",
+    "digest": "133162227896155665379",
     "paths": [
       ""
     ]
@@ -176,6 +235,7 @@ Services initialized.
                 counts: GraphCounts { files: 3, functions: 9, classes: 0 },
                 indexed_at: Some("2026-12-01T00:37:27.569569+00:00".into()),
                 commit: None,
+                digest: Some("100284296600843491572/133162227896155665379".into()),
             }
         );
     }

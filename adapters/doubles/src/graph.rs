@@ -138,7 +138,8 @@ impl FakeGraph {
         let files: Vec<PathBuf> = manifest.entries.iter().map(|entry| entry.path.clone()).collect();
         let counts = GraphCounts { files: files.len() as u64, functions: 2 * parsed, classes: 0 };
         let indexed_at = if is_whole_index { Some(format!("indexed at {stamp}")) } else { earlier };
-        state.contents.insert(root.to_path_buf(), Inventory { files, counts, indexed_at, commit: None });
+        let digest = Some(format!("digest of {}", manifest.entries.len()));
+        state.contents.insert(root.to_path_buf(), Inventory { files, counts, indexed_at, commit: None, digest });
     }
 
     /// Lets the graph hold this of `root`, whatever the tree holds.

@@ -189,6 +189,8 @@ pub struct ReceiptDraft {
     pub counts: GraphCounts,
     /// What the graph says of when it was indexed.
     pub indexed_at: Option<String>,
+    /// The digest of its symbols and relationships.
+    pub graph_digest: Option<String>,
     /// How far the graph is known to equal a fresh index.
     pub scope: Scope,
     /// How it was done.

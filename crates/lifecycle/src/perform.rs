@@ -203,6 +203,7 @@ async fn save_receipt(draft: ReceiptDraft, manifest: &Manifest, ports: &Ports) -
         database: database.clone(),
         counts: draft.counts,
         indexed_at: draft.indexed_at,
+        graph_digest: draft.graph_digest,
         scope: draft.scope,
         engine: draft.engine,
         started_at: draft.started_at,

@@ -47,7 +47,7 @@ pub(crate) fn scan(paths: &[&str]) -> Scan {
 pub(crate) fn inventory(paths: &[&str], functions: u64) -> Inventory {
     let files: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let counts = GraphCounts { files: files.len() as u64, functions, classes: 0 };
-    Inventory { files, counts, indexed_at: None, commit: None }
+    Inventory { files, counts, indexed_at: None, commit: None, digest: None }
 }
 
 pub(crate) fn recheck(edited: &[&str]) -> Comparison {

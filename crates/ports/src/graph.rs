@@ -189,6 +189,10 @@ pub struct Inventory {
     pub indexed_at: Option<String>,
     /// The commit at that time.
     pub commit: Option<String>,
+    /// A digest of the symbols and relationships; `None` where the backend cannot compute one. Counts and
+    /// [`Self::indexed_at`] stay the same when a watcher replaces one function, or when an older copy of the database is
+    /// put back (cgc 0.6.13).
+    pub digest: Option<String>,
 }
 
 /// What the end of a cgc process means.

@@ -69,6 +69,8 @@ pub struct Receipt {
     pub counts: GraphCounts,
     /// What the graph says of when this repository was indexed, as cgc wrote it.
     pub indexed_at: Option<String>,
+    /// The digest of the graph's symbols and relationships; `None` where the backend cannot compute one.
+    pub graph_digest: Option<String>,
     /// How far the graph is known to equal a fresh index.
     pub scope: Scope,
     /// How the job was done.

@@ -22,7 +22,7 @@ pub(crate) struct Repository {
 }
 
 /// A file and the symbols in it.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct FileNode {
     pub(crate) is_parsed: bool,
     pub(crate) functions: BTreeSet<String>,

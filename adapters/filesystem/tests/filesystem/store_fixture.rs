@@ -65,6 +65,7 @@ pub(crate) fn receipt(workspace: &WorkspaceRoot, manifest: &Manifest) -> Receipt
         database: Some(database("/db/kuzudb")),
         counts: GraphCounts { files: 2, functions: 3, classes: 1 },
         indexed_at: Some("2026-11-30T00:00:00".to_owned()),
+        graph_digest: Some("17/4".to_owned()),
         scope: Scope::Symbols,
         engine: SyncEngine::ChangedFiles,
         started_at: Timestamp::from_millis(1),

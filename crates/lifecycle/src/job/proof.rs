@@ -76,6 +76,7 @@ impl Job {
             target: self.order.target.clone(),
             counts: inventory.counts,
             indexed_at: inventory.indexed_at.clone(),
+            graph_digest: inventory.digest.clone(),
             scope: Scope::Exact,
             engine,
             started_at: manifest.taken_at,

@@ -193,6 +193,7 @@ impl Lifecycle {
                 if let Some(receipt) = receipt
                     && receipt.counts == inventory.counts
                     && receipt.indexed_at == inventory.indexed_at
+                    && receipt.graph_digest == inventory.digest
                 {
                     effects.extend(self.vouch(evidence, since));
                     return effects;

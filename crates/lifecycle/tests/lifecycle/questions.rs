@@ -34,6 +34,11 @@ fn asking(inspection: Inspection) -> Lifecycle {
 #[case::empty(unknown_database(), Verdict::Holds(Inventory::default()), State::Incomplete)]
 #[case::not_there(unknown_database(), Verdict::Unindexed, State::Unindexed)]
 #[case::unreadable(unknown_database(), Verdict::Corrupt { evidence: "signal 11".into() }, State::Corrupt)]
+#[case::other_symbols(
+    rewritten_database(),
+    Verdict::Holds(Inventory { digest: Some("18/4".into()), ..inventory() }),
+    State::Drift
+)]
 #[case::other_counts(rewritten_database(), Verdict::Holds(Inventory::default()), State::Incomplete)]
 #[case::no_server(unknown_database(), Verdict::ServerDown { evidence: "refused".into() }, State::Unknown)]
 #[case::fallback(unknown_database(), Verdict::BackendChanged { evidence: "fallback".into() }, State::Unknown)]

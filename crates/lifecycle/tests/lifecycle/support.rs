@@ -121,6 +121,7 @@ pub(crate) fn receipt() -> Receipt {
         database: Some(database()),
         counts: counts(),
         indexed_at: Some("yesterday".to_owned()),
+        graph_digest: Some("17/4".to_owned()),
         scope: Scope::Exact,
         engine: SyncEngine::Full,
         started_at: Timestamp::from_millis(1),
@@ -181,6 +182,7 @@ pub(crate) fn inventory() -> Inventory {
         counts: counts(),
         indexed_at: Some("yesterday".to_owned()),
         commit: None,
+        digest: Some("17/4".to_owned()),
     }
 }
 

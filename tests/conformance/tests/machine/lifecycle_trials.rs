@@ -25,7 +25,7 @@ const SYNC_ON_START: &str = "CGC_LIFECYCLE_SYNC_ON_START";
 fn foreign_inventory(files: &[&str]) -> Inventory {
     let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     let counts = GraphCounts { files: files.len() as u64, functions: files.len() as u64, classes: 0 };
-    Inventory { files, counts, indexed_at: Some("some day".to_owned()), commit: None }
+    Inventory { files, counts, indexed_at: Some("some day".to_owned()), commit: None, digest: None }
 }
 
 fn consenting(world: &mut World, name: &str) -> Harness {

@@ -2,12 +2,13 @@
 //!
 //! It must never understand Cypher: it knows the one question that the companion asks, and refuses any other.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::{env, io};
 
 use serde_json::{Value, json};
 
 use super::{Call, open};
-use crate::graph::Graph;
+use crate::graph::{FileNode, Graph};
 use crate::terminal::say;
 
 pub(super) fn query(call: &Call<'_>) -> io::Result<u8> {
@@ -75,13 +76,13 @@ fn answer(question: &str, graph: &Graph) -> Option<Vec<Value>> {
     let (_, rest) = question.split_once("r.path = '")?;
     let root = unquoted(rest);
     let is_the_question = asks_for_encoded_paths
-        && ["repository", "files", "functions", "classes"]
+        && ["repository", "files", "functions", "classes", "symbols", "relationships"]
             .iter()
             .all(|kind| question.contains(&format!("'{kind}' AS kind")));
     if !is_the_question {
         return None;
     }
-    let row = |kind: &str, number: usize, indexed_at: Value, commit: Value, paths: Vec<String>| json!({"kind": kind, "number": number, "indexed_at": indexed_at, "commit_hash": commit, "paths": paths});
+    let row = |kind: &str, number: usize, indexed_at: Value, commit: Value, paths: Vec<String>| json!({"kind": kind, "number": number, "indexed_at": indexed_at, "commit_hash": commit, "digest": "", "paths": paths});
     let nothing = || vec![String::new()];
     let mut rows = Vec::new();
     if let Some(repository) = graph.repositories.get(&root) {
@@ -99,7 +100,22 @@ fn answer(question: &str, graph: &Graph) -> Option<Vec<Value>> {
             rows.push(row(kind, number, json!(""), json!(""), nothing()));
         }
     }
+    let symbols: Vec<_> = graph.files_below(&root).collect();
+    // Relationships are not kept, so what depends on the symbols stands for them.
+    for kind in ["symbols", "relationships"] {
+        if !symbols.is_empty() {
+            let mut row = row(kind, symbols.len(), json!(""), json!(""), nothing());
+            row["digest"] = json!(digest(&symbols));
+            rows.push(row);
+        }
+    }
     Some(rows)
+}
+
+fn digest(symbols: &[(&String, &FileNode)]) -> String {
+    let mut hasher = DefaultHasher::new();
+    symbols.hash(&mut hasher);
+    hasher.finish().to_string()
 }
 
 fn counts(graph: &Graph, root: &str) -> (usize, usize, usize) {

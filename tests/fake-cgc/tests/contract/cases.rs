@@ -103,6 +103,20 @@ pub(crate) fn contract_a_reconcile_of_an_unindexed_tree_indexes_it(world: &World
     assert_eq!(world.inventory().counts, COUNTS);
 }
 
+pub(crate) fn contract_a_replaced_function_shows_though_every_count_is_the_same(world: &World) {
+    world.run(Verb::Index);
+    let before = world.inventory();
+    assert_eq!(world.inventory(), before, "asking changes nothing");
+    world.write("alpha.py", "def alpha():\n    return other()\n\n\ndef other():\n    return 1\n");
+
+    assert_eq!(world.run(Verb::Reconcile), Verdict::Reconciled);
+
+    let after = world.inventory();
+    assert_eq!((after.counts, &after.indexed_at), (before.counts, &before.indexed_at));
+    assert!(before.digest.is_some());
+    assert_ne!(after.digest, before.digest);
+}
+
 pub(crate) fn contract_a_rebuild_leaves_nothing_over(world: &World) {
     world.run(Verb::Index);
     world.write("alpha.py", "def changed():\n    pass\n");

@@ -33,6 +33,7 @@ contract!(
     contract_an_added_file_brings_everything_in_and_takes_nothing_out,
     contract_a_reconcile_makes_the_graph_equal_to_the_tree,
     contract_a_reconcile_of_an_unindexed_tree_indexes_it,
+    contract_a_replaced_function_shows_though_every_count_is_the_same,
     contract_a_rebuild_leaves_nothing_over,
     contract_an_unindexed_workspace_is_not_known,
     contract_names_survive_the_answer,

@@ -10,6 +10,7 @@ fn draft(engine: SyncEngine) -> ReceiptDraft {
         target: target(),
         counts: counts(),
         indexed_at: Some("yesterday".to_owned()),
+        graph_digest: Some("17/4".to_owned()),
         scope: Scope::Exact,
         engine,
         started_at: Timestamp::from_millis(9),
