@@ -99,6 +99,10 @@ fn table(inspection: &Inspection, facts: &GraphFacts) -> Assessment {
     }
     match (&facts.database, &record.receipt) {
         (None, _) => known(State::Unindexed, "there is no database"),
+        // cgc would make a database of it to answer a question whose answer is known.
+        (Some(database), _) if database.size == 0 && database.log_size == 0 => {
+            known(State::Unindexed, "the database is empty")
+        }
         (Some(_), None) if facts.certainly_unindexed => {
             known(State::Unindexed, "the database has never held this workspace")
         }

@@ -53,6 +53,11 @@ fn database_gone(found: &mut Inspection) {
     found.lock = Some(LockState::Absent);
 }
 
+fn emptied(found: &mut Inspection) {
+    let database = facts_of(found).database.as_mut().unwrap();
+    (database.size, database.log_size) = (0, 0);
+}
+
 fn never_named(found: &mut Inspection) {
     facts_of(found).certainly_unindexed = true;
     found.record = Record::default();
@@ -101,6 +106,7 @@ fn changed(changes: &[Change]) -> Inspection {
 #[case::a_sync_was_cut_short_and_the_database_is_gone(&[cut_sync as Change, database_gone], State::Unindexed)]
 #[case::a_sync_on_a_server_was_cut_short(&[server as Change, cut_sync], State::Drift)]
 #[case::no_database(&[database_gone as Change], State::Unindexed)]
+#[case::an_empty_database(&[emptied as Change], State::Unindexed)]
 #[case::a_database_that_never_held_it(&[never_named as Change], State::Unindexed)]
 #[case::held_and_written_since(&[held as Change, written_since], State::Busy)]
 #[case::held_and_never_seen(&[held as Change, no_receipt], State::Busy)]
