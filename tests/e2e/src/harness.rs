@@ -3,6 +3,7 @@
 //! The payloads have the fields of those that Claude Code 2.1.197 sends.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::BufReader;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -78,10 +79,13 @@ impl HookRun {
 }
 
 impl Harness {
-    /// Starts a harness process in `directory`, with the world's environment.
-    pub(crate) fn start(world: &World, directory: &Path, session: &str) -> Self {
-        let program = world.harness_program();
+    /// Starts a harness process in `directory`, with the world's environment. `wrapper` is a program with its first
+    /// arguments that becomes the harness process, which are its last; empty where there is none.
+    pub(crate) fn start(world: &World, directory: &Path, session: &str, wrapper: &[OsString]) -> Self {
+        let words: Vec<OsString> = wrapper.iter().cloned().chain([world.harness_program().into()]).collect();
+        let program = Path::new(&words[0]);
         let mut child = Command::new(program)
+            .args(&words[1..])
             .current_dir(directory)
             .env_clear()
             .envs(world.environment())

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, geteuid};
 use serde_json::Value;
 use steward_fake_cgc::Install;
 use steward_harness_stubs::{ClaudeCode, LiveProcess, Scratch, ScriptedModel, kill, wait_for};
@@ -144,7 +144,19 @@ impl World {
     /// Starts a harness process whose session begins in `directory`; no event is sent yet.
     pub fn harness(&mut self, directory: &Path) -> Harness {
         self.sessions += 1;
-        Harness::start(self, directory, &format!("session-{}", self.sessions))
+        Harness::start(self, directory, &format!("session-{}", self.sessions), &[])
+    }
+
+    /// As `harness`, after a shell has run `mount` where only this harness and what it starts see the result.
+    pub fn harness_after_mount(&mut self, directory: &Path, mount: &str) -> Harness {
+        self.sessions += 1;
+        let script = format!("{mount} && exec \"$0\"");
+        let mut wrapper = vec!["unshare", "--mount", "sh", "-c", &script];
+        if !geteuid().is_root() {
+            wrapper.insert(1, "--map-root-user");
+        }
+        let wrapper: Vec<OsString> = wrapper.into_iter().map(OsString::from).collect();
+        Harness::start(self, directory, &format!("session-{}", self.sessions), &wrapper)
     }
 
     /// A real Claude Code in this world's home. Its hooks are the caller's to install.
@@ -210,19 +222,6 @@ impl World {
         self.wait_for_status(directory, &format!("the state {state}"), bound, |status| {
             status["state"] == state && status["activity"].is_null()
         })
-    }
-
-    /// Asks the graph itself, through the real cgc, for the names of the functions below `directory`, sorted.
-    ///
-    /// The database has to be free. Left out is `<module>`, which cgc 0.6.13 adds for the code outside of functions.
-    #[track_caller]
-    pub fn functions_in_graph(&self, directory: &Path) -> Vec<String> {
-        let question = format!(
-            "MATCH (n:Function) WHERE n.path STARTS WITH '{}/' AND n.name <> '<module>' RETURN n.name AS name ORDER BY name",
-            directory.display()
-        );
-        let rows = self.cgc.query(directory, &self.environment, &question);
-        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The live processes of this world that run the program called `name`.
