@@ -61,8 +61,8 @@ impl World {
         let mut environment = self.environment().clone();
         environment.insert(OsString::from("HOME"), home.into());
         let rows = self.cgc().query(Path::new("/"), &environment, &question);
-        let mut lines: Vec<String> =
-            rows.iter().filter(|row| row["name"] != "<module>").map(|row| line(row, &root)).collect();
+        let is_made_up = |row: &&Value| row["kind"] == "function" && row["name"] == "<module>";
+        let mut lines: Vec<String> = rows.iter().filter(|row| !is_made_up(row)).map(|row| line(row, &root)).collect();
         lines.sort_unstable();
         lines
     }
@@ -70,7 +70,10 @@ impl World {
 
 fn line(row: &Value, root: &str) -> String {
     let text = |key: &str| row[key].as_str().unwrap_or_default().to_owned();
-    let path = |key: &str| text(key).trim_start_matches(root).to_owned();
+    let path = |key: &str| {
+        let path = text(key);
+        path.strip_prefix(root).unwrap_or(&path).to_owned()
+    };
     let source = format!("{} {} {}", text("kind"), path("path"), text("name"));
     match text("target").as_str() {
         "" => source.trim_end().to_owned(),

@@ -6,6 +6,7 @@
 pub mod exchange;
 
 mod cgc;
+mod graph;
 mod harness;
 mod repository;
 mod world;

@@ -1,3 +1,5 @@
 //! A real Claude Code with our hooks installed, offline, and a stand-in or the real cgc.
 
 mod lifecycle;
+mod lifecycle_ends;
+mod support;
