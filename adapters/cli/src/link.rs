@@ -14,6 +14,9 @@ use crate::surroundings::Surroundings;
 /// How long a person waits for a first reply. The daemon may have a large tree to look at before it can say anything.
 const FIRST_REPLY: Duration = Duration::from_secs(30);
 
+/// How long a daemon may take over what records and files tell as well. A stopped one would never answer.
+const DISPENSABLE_REPLY: Duration = Duration::from_secs(5);
+
 /// The daemon's program, beside our own.
 pub(crate) const DAEMON_PROGRAM: &str = "stewardd";
 
@@ -46,12 +49,21 @@ impl<'a> Link<'a> {
 
     /// Asks a running daemon and keeps the connection; `None` where none runs.
     pub(crate) fn open_running(&self, request: &Request) -> Result<Option<(Connection, Reply)>, Failure> {
+        self.try_open(request, FIRST_REPLY).map_err(|error| failed(&error))
+    }
+
+    /// Asks a running daemon for something that can be found out without it, and so waits for a few seconds only.
+    pub(crate) fn try_running(&self, request: &Request) -> Result<Option<Reply>, ClientError> {
+        Ok(self.try_open(request, DISPENSABLE_REPLY)?.map(|(_, reply)| reply))
+    }
+
+    fn try_open(&self, request: &Request, patience: Duration) -> Result<Option<(Connection, Reply)>, ClientError> {
         let envelope = Envelope { protocol: PROTOCOL, build: self.build.clone(), request: request.clone() };
-        let asked = connect(&self.runtime, Some(deadline())).and_then(|connection| connection.ask(&envelope));
-        match asked {
+        let deadline = Some(Instant::now() + patience);
+        match connect(&self.runtime, deadline).and_then(|connection| connection.ask(&envelope)) {
             Ok(answered) => Ok(Some(answered)),
             Err(ClientError::NotRunning { .. }) => Ok(None),
-            Err(error) => Err(failed(&error)),
+            Err(error) => Err(error),
         }
     }
 

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use steward_daemon::{Now, passive_status, unknown};
+use steward_ipc::client::ClientError;
 use steward_ports::Clock;
 use steward_wire::{Reply, Request, StatusReport};
 
 use crate::failure::Failure;
-use crate::link::Link;
+use crate::link::{Link, failed};
 use crate::ports::{machine_ports, on_runtime};
 use crate::surroundings::Surroundings;
 use crate::terminal::Terminal;
@@ -47,7 +48,18 @@ pub(crate) fn status(
 pub(crate) fn report(surroundings: &Surroundings, directory: PathBuf) -> Result<StatusReport, Failure> {
     let environment = surroundings.forwarded();
     let request = Request::Status { directory: directory.clone(), environment: environment.clone() };
-    match Link::new(surroundings)?.ask_running(&request)? {
+    let reply = match Link::new(surroundings)?.try_running(&request) {
+        Ok(reply) => reply,
+        Err(error @ (ClientError::TimedOut | ClientError::BrokenOff(_))) => {
+            let mut report = passive(surroundings, directory, &environment)?;
+            report
+                .warnings
+                .push(format!("a daemon runs and was no help ({error}); this is what records and files tell"));
+            return Ok(report);
+        }
+        Err(error) => return Err(failed(&error)),
+    };
+    match reply {
         Some(Reply::Status(report)) => Ok(*report),
         Some(Reply::Incompatible { protocol, build }) => {
             let mut report = passive(surroundings, directory, &environment)?;

@@ -368,7 +368,12 @@ fn bad_input_a_wedged_daemon_holds_nobody_up_and_goes_on_afterwards() {
 
     kill(daemon.pid, Signal::STOP);
     let hooks: Vec<_> = (0..3).flat_map(|_| [harness.human_prompts("Go."), harness.turn_ends()]).collect();
+    let status = world.status(repository.root());
     kill(daemon.pid, Signal::CONT);
+
+    assert_eq!(status["state"], "clean", "records and files tell it without the daemon");
+    assert_eq!(status["daemon"], Value::Null);
+    assert!(status["warnings"][0].as_str().is_some_and(|warning| warning.contains("did not answer in time")));
 
     assert!(hooks.iter().all(|hook| hook.stdout.is_empty()), "{hooks:?}");
     world.wait_for_state(repository.root(), "clean", BOUND);
