@@ -154,6 +154,12 @@ impl Harness {
     #[track_caller]
     pub fn leaves(mut self) {
         self.session_ends("prompt_input_exit");
+        self.exits();
+    }
+
+    /// The harness process ends well and reports no end of its session.
+    #[track_caller]
+    pub fn exits(mut self) {
         drop(self.orders.take());
         let ended = wait_for(HARNESS_ENDS_WITHIN, || self.child.try_wait().transpose());
         assert!(ended.is_some_and(|status| status.unwrap().success()), "the harness process did not end well");

@@ -4,7 +4,7 @@
 
 use rstest::rstest;
 use steward_lifecycle::{Assessment, Inspection, Problem, State, assess};
-use steward_ports::{Backend, GraphFacts, JobKind, LockState, NoticeKind, Record};
+use steward_ports::{Backend, DatabaseIdentity, GraphFacts, JobKind, LockState, NoticeKind, Record};
 
 use crate::support::*;
 
@@ -54,8 +54,9 @@ fn database_gone(found: &mut Inspection) {
 }
 
 fn emptied(found: &mut Inspection) {
-    let database = facts_of(found).database.as_mut().unwrap();
-    (database.size, database.log_size) = (0, 0);
+    let empty = |database| DatabaseIdentity { size: 0, log_size: 0, ..database };
+    let facts = facts_of(found);
+    facts.database = facts.database.take().map(empty);
 }
 
 fn never_named(found: &mut Inspection) {

@@ -6,3 +6,4 @@ mod kill;
 mod lifecycle;
 mod lifecycle_ends;
 mod support;
+mod trials;

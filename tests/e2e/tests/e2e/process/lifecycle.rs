@@ -1,4 +1,5 @@
 //! `docs/spec/lifecycle.feature` in the process world: what a session start finds and does.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::Path;
