@@ -107,10 +107,12 @@ pub(super) fn json(rows: &[Row]) -> anyhow::Result<String> {
 pub(super) fn document(rows: &[Row], machine: &str) -> String {
     let mut text = format!(
         "# Benchmarks\n\n\
-         Made by `cargo xtask bench --write`, which measures anew and renders this page. Measured on {machine}.\n\n\
-         What is compared is run in turns, in one run on one machine. Programs are those that `cargo xtask install` \
-         installs; the hook, and the empty program that it is compared with, are linked statically. cgc is the tests' \
-         stand-in, since none of these results contains any work of cgc.\n\n\
+         Made by `cargo xtask bench --write`, which measures anew and renders this page.\n\
+         Measured on {machine}.\n\n\
+         What is compared is run in turns, in one run on one machine. Programs are those that `cargo xtask install`\n\
+         installs; the hook, and the empty program that it is compared with, are linked statically. cgc is the tests'\n\
+         stand-in, since none of these results contains any work of cgc. Absolute times grow with what else the machine\n\
+         is doing, and so does the time of the empty program; ratios hardly do.\n\n\
          | what | measured | goal | | how |\n|---|---|---|---|---|\n"
     );
     for row in rows {
