@@ -13,9 +13,9 @@ pub(super) const CONFORMANCE_PACKAGE: &str = "steward-conformance";
 /// The package whose tests lie in modules named after the other worlds, such as `real::lifecycle`.
 pub(super) const END_TO_END_PACKAGE: &str = "steward-e2e";
 
-/// Tests that prove something else than a scenario: a trial of the trial list, that fake and real cgc agree, or that
-/// a killed process leaves nothing behind.
-const OTHER_PREFIXES: [&str; 3] = ["trial_", "contract_", "kill_"];
+/// Tests that prove something else than a scenario: a trial of the trial list, that fake and real cgc agree, that a
+/// killed process leaves nothing behind, or that what makes no sense does no harm.
+const OTHER_PREFIXES: [&str; 4] = ["bad_input_", "contract_", "kill_", "trial_"];
 
 /// Names one test as the runner's list and its report do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
