@@ -13,7 +13,7 @@ use steward_e2e::{Repository, World};
 use steward_harness_stubs::{LiveProcess, wait_for, wait_until};
 
 /// Generous: cgc takes a second to start where nothing else runs, and several where everything does.
-pub(crate) const BOUND: Duration = Duration::from_mins(1);
+pub(crate) const BOUND: Duration = Duration::from_mins(2);
 
 /// A small repository with a call across files and a class that inherits from one in another file.
 pub(crate) fn small_repository(world: &World) -> Repository {
