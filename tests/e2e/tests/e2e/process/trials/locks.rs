@@ -10,7 +10,7 @@ use steward_e2e::{Harness, Repository, World};
 use steward_fake_cgc::{Behaviour, Command, Rule};
 
 use crate::process::support::{
-    BOUND, OtherCgc, assert_nothing_works, behave, calls_after, content, database, hang, index, indexed,
+    BOUND, OtherCgc, assert_nothing_works, behave, calls_after, content, database, files, graph, hang, index, indexed,
     prompt_until_told, small_repository, times_told, verbs_after, wait_for_call, wait_for_rest, wait_for_writer,
 };
 
@@ -44,7 +44,7 @@ fn trial_b34_a_lock_without_a_holder_is_busy_and_tried_once_more(
     let mut world = World::with_fake_cgc();
     let (repository, mut harness) = made_by_another(&mut world);
     behave(&world, [Rule { times, ..Rule::always(Command::Query, says_locked(&world)) }]);
-    let (before, files) = (world.cgc().calls().len(), content(database(&world).parent().unwrap()));
+    let (before, found) = (world.cgc().calls().len(), content(database(&world).parent().unwrap()));
 
     let mut hooks = vec![harness.session_starts("startup")];
     hooks.extend(prompt_until_told(&mut harness, "holds the graph database"));
@@ -58,7 +58,7 @@ fn trial_b34_a_lock_without_a_holder_is_busy_and_tried_once_more(
 
     assert_eq!(verbs_after(&world, before), expected);
     assert_eq!(times_told(&hooks, "holds the graph database"), 1, "{hooks:?}");
-    assert!(times.is_some() || content(database(&world).parent().unwrap()) == files, "{status:#}");
+    assert!(times.is_some() || content(database(&world).parent().unwrap()) == found, "{status:#}");
 }
 
 #[test]
@@ -133,6 +133,34 @@ fn trial_b31_three_sessions_at_once_share_one_sync() {
         assert_eq!(times_told(&hooks, "could not be"), 0, "{hooks:?}");
         harness.leaves();
     }
+}
+
+#[test]
+fn trial_b33_two_harnesses_that_edit_at_once_have_one_writer() {
+    let (mut world, repository) = indexed();
+    let before = world.cgc().calls().len();
+    let mut harnesses: Vec<Harness> = (0..2).map(|_| world.harness(repository.root())).collect();
+    for harness in &mut harnesses {
+        harness.session_starts("startup");
+    }
+    world.wait_for_state(repository.root(), "clean", BOUND);
+
+    for (harness, name) in harnesses.iter_mut().zip(["a.py", "b.py"]) {
+        let file = repository.write_python(name, &["other"]);
+        harness.agent_wrote(&file);
+        harness.turn_ends();
+    }
+    world.wait_for_state(repository.root(), "clean", BOUND);
+    for harness in harnesses {
+        harness.leaves();
+    }
+
+    let calls = calls_after(&world, before);
+    let mut pairs = calls.iter().zip(calls.iter().skip(1));
+    assert!(pairs.all(|(one, next)| one.ended_ms.is_some_and(|end| end <= next.started_ms)), "{calls:?}");
+    let expected: &[(&str, &[&str])] =
+        &[("README.md", &[]), ("a.py", &["other"]), ("b.py", &["other"]), ("package/c.py", &["four"])];
+    assert_eq!(graph(&world, &repository), files(expected));
 }
 
 /// Every file that the companion keeps.
