@@ -6,12 +6,14 @@
 pub mod exchange;
 
 mod cgc;
+mod disk;
 mod graph;
 mod harness;
 mod repository;
 mod world;
 
 pub use cgc::{Cgc, RealCgc};
+pub use disk::{content, lock_holder};
 pub use harness::{Harness, HookRun};
 pub use repository::Repository;
 pub use world::World;

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use rstest::rstest;
 use serde_json::json;
-use steward_e2e::World;
+use steward_e2e::{World, content};
 use steward_fake_cgc::{Behaviour, Command, Rule};
 
 use super::support::{
-    BOUND, assert_nothing_works, behave, content, database, hang, indexed, small_repository, verbs_after, wait_for_rest,
+    BOUND, assert_nothing_works, behave, database, hang, indexed, small_repository, verbs_after, wait_for_rest,
 };
 
 /// A start in a directory whose name is no text.

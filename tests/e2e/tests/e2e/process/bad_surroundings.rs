@@ -13,10 +13,10 @@ use std::thread::JoinHandle;
 use rstest::rstest;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use steward_e2e::World;
+use steward_e2e::{World, content};
 use steward_harness_stubs::kill;
 
-use super::support::{BOUND, content, indexed, small_repository, times_told, verbs_after, wait_for_rest};
+use super::support::{BOUND, indexed, small_repository, times_told, verbs_after, wait_for_rest};
 
 /// Nobody can make a directory there, not even root.
 fn no_directory(world: &World) -> PathBuf {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use steward_e2e::{Repository, World};
+use steward_e2e::{Repository, World, content};
 use steward_fake_cgc::{Behaviour, Command, Rule};
 
 use super::support::{
-    BOUND, OtherCgc, behave, content, database, files, graph, graph_in, hang, index, indexed, is_ready,
-    prompt_until_told, small_repository, times_told, verbs_after,
+    BOUND, OtherCgc, behave, database, files, graph, graph_in, hang, index, indexed, is_ready, prompt_until_told,
+    small_repository, times_told, verbs_after,
 };
 
 fn nothing(_: &Repository) {}

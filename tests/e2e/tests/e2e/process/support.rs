@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steward_e2e::{Harness, HookRun, Repository, World};
+use steward_e2e::{Harness, HookRun, Repository, World, lock_holder};
 use steward_fake_cgc::{Behaviour, Call, Rule, Script};
 use steward_harness_stubs::{wait_for, wait_until};
 
@@ -113,32 +112,6 @@ pub(crate) fn graph_in(database: &Path, repository: &Repository) -> BTreeMap<Str
 pub(crate) fn files(expected: &[(&str, &[&str])]) -> BTreeMap<String, Vec<String>> {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     expected.iter().map(|&(path, names)| (path.to_owned(), owned(names))).collect()
-}
-
-/// Every file below `directory` with its content; none where there is no such directory.
-pub(crate) fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut directories = vec![directory.to_path_buf()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else {
-                files.insert(path.clone(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
-}
-
-/// The process that holds a lock on the file, as the kernel lists it. Looking disturbs nobody.
-pub(crate) fn lock_holder(file: &Path) -> Option<u32> {
-    let inode = format!(":{}", fs::metadata(file).ok()?.ino());
-    let locks = fs::read_to_string("/proc/locks").unwrap();
-    let fields = locks.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
-    let mut holders = fields.filter(|fields| fields.get(1) == Some(&"POSIX") && fields[5].ends_with(&inode));
-    holders.next().map(|fields| fields[4].parse().unwrap())
 }
 
 /// The stand-ins and guards that run.

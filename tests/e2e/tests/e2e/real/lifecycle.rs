@@ -6,10 +6,10 @@ use std::path::Path;
 
 use rstest::rstest;
 use serde_json::Value;
-use steward_e2e::{Repository, World};
+use steward_e2e::{Repository, World, content};
 
 use super::support::{
-    BOUND, OtherCgc, SMALL_GRAPH, assert_nothing_was_indexed_anew, calls_after, content, database, indexed, is_ready,
+    BOUND, OtherCgc, SMALL_GRAPH, assert_nothing_was_indexed_anew, calls_after, database, indexed, is_ready,
     small_repository, told,
 };
 

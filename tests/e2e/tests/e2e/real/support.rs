@@ -1,15 +1,13 @@
 //! Stages for the real cgc: an indexed repository, and other cgc processes that the companion did not start.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use steward_e2e::{Repository, World};
+use steward_e2e::{Repository, World, lock_holder};
 use steward_harness_stubs::{LiveProcess, wait_for, wait_until};
 
 /// Generous: cgc takes a second to start where nothing else runs, and several where everything does.
@@ -59,15 +57,6 @@ pub(crate) fn database(world: &World) -> PathBuf {
     world.home().join(".codegraphcontext/global/db/kuzudb")
 }
 
-/// The process that holds a lock on the file, as the kernel lists it. Looking disturbs nobody.
-pub(crate) fn lock_holder(file: &Path) -> Option<u32> {
-    let inode = format!(":{}", fs::metadata(file).ok()?.ino());
-    let locks = fs::read_to_string("/proc/locks").unwrap();
-    let fields = locks.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
-    let mut holders = fields.filter(|fields| fields.get(1) == Some(&"POSIX") && fields[5].ends_with(&inode));
-    holders.next().map(|fields| fields[4].parse().unwrap())
-}
-
 /// The processes of cgc in this world, whoever started them, and the guards that lead them.
 pub(crate) fn cgc_processes(world: &World) -> Vec<LiveProcess> {
     let program = world.cgc().executable().unwrap().display().to_string();
@@ -89,23 +78,6 @@ pub(crate) fn assert_cgc_is_gone(world: &World) {
     let gone = wait_until(BOUND, || cgc_processes(world).is_empty());
     assert!(gone, "{:#?}", cgc_processes(world));
     assert_eq!(lock_holder(&database(world)), None);
-}
-
-/// Every file below `directory` with its content.
-pub(crate) fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    let mut directories = vec![directory.to_path_buf()];
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else {
-                files.insert(path.clone(), fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
 }
 
 /// The first words of each call of cgc after the first `skip`.

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use steward_e2e::{Harness, Repository, World};
+use steward_e2e::{Harness, Repository, World, content};
 use steward_fake_cgc::{Behaviour, Command, Rule};
 
 use crate::process::support::{
-    BOUND, OtherCgc, assert_nothing_works, behave, calls_after, content, database, files, graph, hang, index, indexed,
+    BOUND, OtherCgc, assert_nothing_works, behave, calls_after, database, files, graph, hang, index, indexed,
     prompt_until_told, small_repository, times_told, verbs_after, wait_for_call, wait_for_rest, wait_for_writer,
 };
 
