@@ -16,7 +16,7 @@ pub(crate) fn at(seconds: u64) -> Tick {
 }
 
 pub(crate) fn root() -> WorkspaceRoot {
-    WorkspaceRoot::from_canonical(PathBuf::from("/work"))
+    WorkspaceRoot::from_canonical(PathBuf::from("/home/ada/shop"))
 }
 
 pub(crate) fn session() -> SessionId {
@@ -28,14 +28,14 @@ pub(crate) fn harness(happened: Happened) -> Event {
     let facts = SessionFacts {
         id: session(),
         process,
-        directory: PathBuf::from("/work/src"),
+        directory: PathBuf::from("/home/ada/shop/src"),
         environment: Environment::default(),
     };
     Event::Harness { session: facts, happened }
 }
 
 pub(crate) fn resolved(request: RequestId) -> Event {
-    let kind = WorkspaceKind::Repository { common_directory: PathBuf::from("/work/.git"), worktree: None };
+    let kind = WorkspaceKind::Repository { common_directory: PathBuf::from("/home/ada/shop/.git"), worktree: None };
     let workspace = Workspace { root: root(), kind };
     let layers = Layers { environment: auto_create(), ..Layers::default() };
     Event::Resolved { request, outcome: Box::new(Ok(Resolution { workspace, settings: resolve(&layers) })) }
