@@ -4,7 +4,6 @@
 //! when a daemon no longer accepts, so every step waits in `poll`.
 
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -256,11 +255,5 @@ impl Connection {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(errno) => Err(ClientError::BrokenOff(FrameError::Connection(errno.into()))),
         }
-    }
-}
-
-impl From<Connection> for OwnedFd {
-    fn from(connection: Connection) -> Self {
-        connection.stream.into()
     }
 }

@@ -96,8 +96,7 @@ impl Steward {
         resolution: Resolution,
         now: Tick,
     ) -> Vec<Effect> {
-        let terms = terms(&resolution.settings.settings, resolution.workspace.root.as_path(), environment);
-        let root = self.place(resolution);
+        let (root, terms) = self.place_client(environment, resolution);
         self.tell(&root, steward_lifecycle::Event::JobRequested { job, client, terms }, now)
     }
 
@@ -108,12 +107,17 @@ impl Steward {
         resolution: Resolution,
         now: Tick,
     ) -> Vec<Effect> {
-        let terms = terms(&resolution.settings.settings, resolution.workspace.root.as_path(), environment);
-        let root = self.place(resolution);
+        let (root, terms) = self.place_client(environment, resolution);
         if let Some(place) = self.places.get_mut(&root) {
             place.readers.push(client);
         }
         self.tell(&root, steward_lifecycle::Event::Consulted { terms }, now)
+    }
+
+    /// A client comes with an environment of its own, so its terms are not those of any session.
+    fn place_client(&mut self, environment: &Environment, resolution: Resolution) -> (WorkspaceRoot, Terms) {
+        let terms = terms(&resolution.settings.settings, resolution.workspace.root.as_path(), environment);
+        (self.place(resolution), terms)
     }
 
     fn place(&mut self, resolution: Resolution) -> WorkspaceRoot {
